@@ -53,10 +53,11 @@ impl Breakdown {
 /// The meter counts bytes in each direction and nanoseconds in each state, inside and outside
 /// pulses. Energy is the sum of these counts times their powers:
 ///
-/// E = a_u * Mbit sent + a_d * Mbit received + sum over states of power * time.
+/// E = a_u * Mbit sent + a_d * Mbit received + sum over states of power * time,
 ///
-/// So the energy at a time does not depend, to the last digit, on earlier calls of
-/// [`advance`](Self::advance). Time must not go back; an earlier time counts as the latest so far.
+/// with a_u and a_d from [`Profile::up_per_mbps`] and [`Profile::down_per_mbps`]. So the energy at
+/// a time is the same to the last digit however often [`advance`](Self::advance) was called before.
+/// Time does not go back: an argument before [`now`](Self::now) counts as [`now`](Self::now).
 ///
 /// A packet during the promotion does not restart it. The inactivity time runs from the last packet
 /// or from the end of the promotion, whichever is later.
@@ -74,6 +75,7 @@ pub struct Meter {
     bytes_down: u64,
     /// Power and completed time of each state: idle, promotion, active, then the tail stages.
     draws: Vec<Draw>,
+    /// Start and end of each completed active time; adjacent ones are merged.
     active_spans: Vec<(Instant, Instant)>,
     timeline: Option<Vec<(Instant, State)>>,
 }
@@ -148,7 +150,7 @@ impl Meter {
         self.breakdown().total()
     }
 
-    /// Returns the same by purpose.
+    /// Returns the energy drawn from time 0 to [`now`](Self::now), by purpose.
     pub fn breakdown(&self) -> Breakdown {
         let mut parts = Breakdown {
             data: data_energy(self.profile.up_per_mbps, self.bytes_up)
@@ -240,6 +242,7 @@ impl Meter {
         self.active_spans.len()
     }
 
+    /// Changes the state for a packet at `now`, after the changes that are due before it.
     #[cold]
     fn wake(&mut self, now: Instant) {
         self.advance(now);
@@ -271,7 +274,7 @@ impl Meter {
 
     /// Ends the present state at `at`, adds its time, and enters `state`.
     fn enter(&mut self, state: State, at: Instant, until: Instant) {
-        self.draws[slot(self.state)].add_visit(at - self.since);
+        self.draws[slot(self.state)].add_stay(at - self.since);
         if self.state == State::Active && self.since < at {
             match self.active_spans.last_mut() {
                 Some(last) if last.1 == self.since => last.1 = at,
@@ -297,8 +300,9 @@ impl Meter {
 struct Draw {
     power: Power,
     pulse_power: Power,
+    /// Width of a pulse, in nanoseconds.
     width: u64,
-    /// Zero without pulses.
+    /// Time between starts of pulses, in nanoseconds; zero without pulses.
     period: u64,
     /// Completed time outside and inside pulses.
     outside: Duration,
@@ -316,33 +320,34 @@ impl Draw {
         draw
     }
 
-    /// Returns the time inside pulses during a visit of length `visit`.
-    fn pulsed(&self, visit: Duration) -> Duration {
-        let nanos = visit.as_nanos();
+    /// Returns the time inside pulses during a stay of length `stay` in the state.
+    fn pulsed(&self, stay: Duration) -> Duration {
+        let nanos = stay.as_nanos();
         match (nanos.checked_div(self.period), nanos.checked_rem(self.period)) {
-            // At most `nanos`, because the width is at most the period.
+            // No overflow: the sum is at most `nanos`, as the width is at most the period.
             (Some(whole), Some(rest)) => Duration::from_nanos(whole * self.width + rest.min(self.width)),
             _ => Duration::ZERO,
         }
     }
 
-    fn in_pulse(&self, visit: Duration) -> bool {
-        visit.as_nanos().checked_rem(self.period).is_some_and(|phase| phase < self.width)
+    fn in_pulse(&self, stay: Duration) -> bool {
+        stay.as_nanos().checked_rem(self.period).is_some_and(|phase| phase < self.width)
     }
 
-    fn add_visit(&mut self, visit: Duration) {
-        let pulsed = self.pulsed(visit);
+    fn add_stay(&mut self, stay: Duration) {
+        let pulsed = self.pulsed(stay);
         self.inside += pulsed;
-        self.outside += visit - pulsed;
+        self.outside += stay - pulsed;
     }
 
-    /// Returns the energy of the completed visits and of the present one, of length `open`.
+    /// Returns the energy of the completed stays and of the present one, of length `open`.
     fn energy(&self, open: Duration) -> Energy {
         let pulsed = self.pulsed(open);
         self.power * (self.outside + (open - pulsed)) + self.pulse_power * (self.inside + pulsed)
     }
 }
 
+/// Returns the index of `state` in [`Meter::draws`].
 fn slot(state: State) -> usize {
     match state {
         State::Idle => 0,
@@ -352,6 +357,7 @@ fn slot(state: State) -> usize {
     }
 }
 
+/// Returns the energy of `bytes`. A power per Mbit/s is an energy per Mbit.
 fn data_energy(per_mbps: Power, bytes: u64) -> Energy {
     Energy::from_joules(per_mbps.as_watts() * (bytes as f64 * 8.0 / 1e6))
 }
