@@ -1,4 +1,5 @@
-//! Packets that arrive at one side within a window, merged by time and sorted by connection.
+//! Packets that arrive at all clients or at all servers within a window: merged by time, then
+//! sorted by connection.
 
 use super::departures::SentRange;
 use crate::network::{Medium, Network};
@@ -6,7 +7,8 @@ use crate::packet::{Packet, PacketLabel};
 use core::ops::Range;
 use units::Instant;
 
-/// Windowed execution is used with at most this number of media: merging scans them all.
+/// Maximum number of media for windowed execution. For each arrival, the merge compares the next
+/// arrival of every medium that leads to the receiving side.
 pub(crate) const MAX_MEDIA: usize = 8;
 
 /// A packet that arrives, in the list ordered by time.
@@ -39,6 +41,7 @@ impl Delivery {
     const NONE: Self = Self { at: Instant::MAX, arrival: 0, index: 0, medium: 0, path: 0 };
 }
 
+/// Arrivals of one window; its memory is reused for the next window.
 #[derive(Debug, Default)]
 pub(crate) struct Arrivals {
     /// Arrivals ordered by time.
@@ -122,8 +125,8 @@ impl Arrivals {
         core::mem::take(&mut self.active)
     }
 
-    /// Takes the range of deliveries of the next active connection; the previous one's ended at
-    /// `first`.
+    /// Returns the range of a connection's deliveries, and marks the connection as inactive. The
+    /// caller passes the active connections in order. `first` is the end of the previous range.
     #[inline]
     pub(crate) fn take_range(&mut self, connection: u32, first: usize) -> Range<usize> {
         first..core::mem::take(&mut self.slots[connection as usize]) as usize
@@ -134,7 +137,8 @@ impl Arrivals {
         self.deliveries[index]
     }
 
-    /// Returns the vector of [`sort_by_connection`](Self::sort_by_connection) for reuse.
+    /// Takes back and clears the vector from [`sort_by_connection`](Self::sort_by_connection), to
+    /// reuse its memory.
     pub(crate) fn clear_active(&mut self, mut active: Vec<u32>) {
         active.clear();
         self.active = active;
@@ -165,7 +169,8 @@ impl Arrivals {
     }
 }
 
-/// Arrival time, size and packet at `index` among the packets under way on a link.
+/// Returns the packet at `index` among those under way on a link, after its arrival time and size.
+/// `None` past the last packet, and on a cell.
 #[inline]
 pub(crate) fn packet_at(medium: &Medium, index: usize) -> Option<(Instant, u32, &Packet)> {
     match medium {
