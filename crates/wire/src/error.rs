@@ -24,7 +24,7 @@ pub enum WireError {
     Length {
         /// Structure with this length.
         what: &'static str,
-        /// Its offset.
+        /// Offset of an option, or of a header's length field.
         offset: usize,
         /// Length in the input, in bytes.
         found: usize,
@@ -59,10 +59,10 @@ pub enum WireError {
         /// Required bytes, with padding.
         needed: usize,
     },
-    /// The payload does not fit.
+    /// The payload or segment exceeds the maximum length.
     #[error("{what} of {len} bytes is too long, the maximum is {max}")]
     TooLong {
-        /// Name of the payload.
+        /// Name of the payload or segment.
         what: &'static str,
         /// Length, in bytes.
         len: usize,
