@@ -56,7 +56,7 @@ impl Breakdown {
 /// E = a_u * Mbit sent + a_d * Mbit received + sum over states of power * time,
 ///
 /// with a_u and a_d from [`Profile::up_per_mbps`] and [`Profile::down_per_mbps`]. So the energy at
-/// a time is the same to the last digit however often [`advance`](Self::advance) was called before.
+/// a time is the same to the last digit however often [`advance`](Self::advance) was called.
 /// Time does not go back: an argument before [`now`](Self::now) counts as [`now`](Self::now).
 ///
 /// A packet during the promotion does not restart it. The inactivity time runs from the last packet
@@ -357,7 +357,7 @@ fn slot(state: State) -> usize {
     }
 }
 
-/// Returns the energy of `bytes`. A power per Mbit/s is an energy per Mbit.
+/// Returns the energy of `bytes` transferred. A power per Mbit/s is an energy per Mbit.
 fn data_energy(per_mbps: Power, bytes: u64) -> Energy {
     Energy::from_joules(per_mbps.as_watts() * (bytes as f64 * 8.0 / 1e6))
 }
