@@ -13,6 +13,8 @@ use units::Instant;
 
 impl World<'_> {
     /// Delivers the packets that have arrived over a medium.
+    // Inlined into the event loop, it makes the whole loop slower.
+    #[inline(never)]
     pub(crate) fn on_medium(&mut self, i: usize) {
         while let Some((size, label)) = self.receive(i) {
             let ingress = Ingress {

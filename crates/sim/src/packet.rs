@@ -127,8 +127,7 @@ impl Packet {
     }
 
     /// Overwrites `segment` with the packet's segment and returns its label.
-    // Inlined into the event loop, it makes the whole loop slower.
-    #[inline(never)]
+    #[inline]
     pub(crate) fn unpack_into(&self, segment: &mut Segment<Span>) -> PacketLabel {
         match self {
             Self::Packed(packed) => {
