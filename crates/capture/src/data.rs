@@ -21,7 +21,7 @@ const FIRST_POSITION: u64 = 1 << 62;
 pub(crate) struct Data {
     /// Initial DSN, derived from the key. The first byte has the next DSN (RFC 8684, section 3.1).
     pub(crate) initial: Option<u64>,
-    /// DSN at position 0; `None` before the first key or data.
+    /// DSN at position 0; `None` before the first key, data or DATA_ACK.
     origin: Option<u64>,
     /// True if the upper half of the DSNs is known rather than assumed.
     upper_known: bool,
@@ -88,7 +88,7 @@ impl Data {
             rate_requests: BTreeMap::new(),
         }
     }
-    /// Returns true before the first key or data.
+    /// Returns true before the first key, data or DATA_ACK.
     pub(crate) fn is_untouched(&self) -> bool {
         self.initial.is_none() && self.origin.is_none()
     }
@@ -105,7 +105,7 @@ impl Data {
         }
     }
     /// Returns the distance of `dsn` from the furthest byte, in bytes, and whether all 64 bits were
-    /// compared; `None` before the first key or data. `short` marks a DSN of 32 bits.
+    /// compared; `None` before the first key, data or DATA_ACK. `short` marks a DSN of 32 bits.
     pub(crate) fn distance(&self, dsn: u64, short: bool) -> Option<(u64, bool)> {
         let highest = self.origin?.wrapping_add(self.highest);
         Some(if short || !self.upper_known {

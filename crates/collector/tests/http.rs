@@ -1,4 +1,4 @@
-//! The collector over loopback, with requests of players, browsers and attackers.
+//! Tests of the collector over loopback, with requests of players, browsers and attackers.
 
 #![allow(clippy::unwrap_used, reason = "a missing value fails the test")]
 

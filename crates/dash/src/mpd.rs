@@ -31,7 +31,7 @@ pub struct Presentation {
 /// Error in a manifest. Displays as `file:line:column: message`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MpdError {
-    /// Name given to the reader.
+    /// Argument `name` of [`Presentation::parse`].
     pub file: String,
     /// Line and column, from 1.
     pub place: (u32, u32),
@@ -345,8 +345,8 @@ impl Reader {
         self.times_of(info, length, None)
     }
 
-    /// Start of each segment in units of the timescale, and its length. `count` is the number of
-    /// segments, for periods of unknown length.
+    /// Start of each segment in units of the timescale, and its length. Without a timeline,
+    /// `count` limits the segments unless `endNumber` does.
     fn times_of<'a, 'i>(
         &mut self,
         info: &Info<'a, 'i>,
@@ -442,7 +442,7 @@ impl SegmentTimes<'_> {
         Ok(())
     }
 
-    /// Adds segments of equal `duration`; the last one ends with the period.
+    /// Adds segments of equal `duration`; the last one is cut at the end of the period.
     fn add_equal_segments<'a, 'i>(
         &mut self,
         info: &Info<'a, 'i>,

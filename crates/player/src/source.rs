@@ -146,7 +146,8 @@ impl Presentation {
         Ok(Self { manifest, video, addresses: Addresses::File { url, size }, fixed: None })
     }
 
-    /// Address of a segment; `None` beyond the last.
+    /// Address of a segment; `None` for an unknown segment, except in a plain file, where the caller
+    /// checks the number.
     pub(crate) fn address(&self, segment: usize, level: usize) -> Option<Address> {
         match &self.addresses {
             Addresses::Sizes { server } => {

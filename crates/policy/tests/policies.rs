@@ -164,7 +164,7 @@ fn measured_energy_overrides_the_interface_kind_after_settling_time() {
             at = Some(now);
         }
     }
-    // First observed at 0.1 s, it has to last for the settling time of 5 s.
+    // The new energies are first observed at 0.1 s and must last for the settling time of 5 s.
     assert_eq!(at, Some(Instant::from_millis(5_100)));
 }
 

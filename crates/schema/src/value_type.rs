@@ -1,4 +1,4 @@
-//! Types of values that crates using this one define, such as a time or a queue limit.
+//! Value types defined by other crates, such as a time or a queue limit.
 
 use crate::diagnostic::Invalid;
 use core::any::Any;
@@ -7,8 +7,7 @@ use std::sync::Arc;
 
 /// A type of value, written as a TOML string or number.
 ///
-/// An implementation is usually a constant without state; [`Shape::Custom`](crate::shape::Shape)
-/// refers to it.
+/// An implementation is usually a constant, to which [`Shape::Custom`](crate::shape::Shape) refers.
 pub trait ValueType: fmt::Debug + Sync {
     /// A phrase for messages: "a time such as `"5ms"`; units: ns, us, ms, s, min, h".
     fn expected(&self) -> String;

@@ -29,7 +29,8 @@ pub const OLD_ACKS: u64 = 1 << 10;
 pub const FLAGS: u64 = 1 << 11;
 /// Number of lies above. A random plan draws a bit below this number.
 pub const KINDS: u64 = 12;
-/// False reports of MPTCP-rec. A random plan draws this lie on its own.
+/// False reports of MPTCP-rec. A random plan draws this lie separately,
+/// in addition to those above.
 pub const REPORT: u64 = 1 << 12;
 /// Lies despite which the connection must succeed.
 pub const HARMLESS: u64 = SACK | DUPLICATE_ACKS | OLD_ACKS;
