@@ -2,12 +2,12 @@
 
 use crate::failure::Failure;
 use crate::output::Terminal;
-use std::fmt;
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Stderr};
 use tracing::level_filters::{LevelFilter, STATIC_MAX_LEVEL};
 use tracing_subscriber::filter::{FilterExt, Targets, filter_fn};
-use tracing_subscriber::fmt::format::Writer;
-use tracing_subscriber::fmt::time::FormatTime;
+use tracing_subscriber::fmt;
+use tracing_subscriber::fmt::format::{DefaultFields, Format, Writer};
+use tracing_subscriber::fmt::time::{FormatTime, Uptime};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, Registry};
@@ -15,27 +15,32 @@ use tracing_subscriber::{Layer, Registry};
 /// Crates with log entries. A filter may leave out the `tandem_` of their targets.
 const CRATES: [&str; 6] = ["agent", "link", "mptcp", "policy", "proxy", "sim"];
 
+/// Hint for an invalid filter.
+const FILTER_HINT: &str = "a level (error, warn, info, debug, trace), or levels by crate or module: \
+                           `mptcp=debug,policy=info`, `mptcp::scheduler=trace`";
+
 /// Logs to stderr without timestamps, which the journal adds.
 pub(crate) fn log_daemon(filter: &str, terminal: Terminal) -> Result<(), Failure> {
     let filter = if terminal.is_quiet() { "error" } else { filter };
-    let layer = tracing_subscriber::fmt::layer()
-        .with_writer(io::stderr)
-        .with_ansi(terminal.has_colour(io::stderr().is_terminal()))
-        .with_target(false)
-        .without_time();
-    start(layer, targets(filter)?);
+    start(stderr_layer(terminal).with_target(false).without_time(), targets(filter)?);
     Ok(())
 }
 
-/// Logs a run to stderr, with the simulated time of each entry; in a test bed, with the time since
-/// the start of the program.
-pub(crate) fn log_run(filter: &str, terminal: Terminal) -> Result<(), Failure> {
-    let layer = tracing_subscriber::fmt::layer()
-        .with_writer(io::stderr)
+/// Logs a run to stderr if it has a filter, with the simulated time of each entry; in a test bed,
+/// with the time since the start of the program. Returns the terminal for the progress bar, which
+/// is hidden by a log: both write to stderr.
+pub(crate) fn log_run(filter: Option<&str>, terminal: Terminal) -> Result<Terminal, Failure> {
+    let Some(filter) = filter else { return Ok(terminal) };
+    let targets = targets(filter)?;
+    check_entries_exist(filter, &targets)?;
+    start(stderr_layer(terminal).with_timer(RunTime::default()), targets);
+    Ok(terminal.without_progress())
+}
+
+fn stderr_layer(terminal: Terminal) -> fmt::Layer<Registry, DefaultFields, Format, fn() -> Stderr> {
+    fmt::layer()
+        .with_writer(io::stderr as fn() -> Stderr)
         .with_ansi(terminal.has_colour(io::stderr().is_terminal()))
-        .with_timer(RunTime::default());
-    start(layer, targets(filter)?);
-    Ok(())
 }
 
 /// Installs a layer. Spans are always on: they tell the connection and subflow of an entry.
@@ -46,28 +51,31 @@ fn start(layer: impl Layer<Registry> + Send + Sync, targets: Targets) {
 
 /// Reads a filter such as `mptcp=debug,policy=info`.
 fn targets(filter: &str) -> Result<Targets, Failure> {
-    let hint = "a level (error, warn, info, debug, trace), or levels by crate or module: \
-                `mptcp=debug,policy=info`, `mptcp::scheduler=trace`";
-    let failure = |message: String, hint: &str| Failure::Usage { message, hint: hint.to_owned() };
     let full: Vec<String> = filter.split(',').map(|directive| full_target(directive.trim())).collect();
-    let targets: Targets = full
-        .join(",")
-        .parse()
-        .map_err(|error| failure(format!("invalid log filter `{filter}`: {error}"), hint))?;
-    for (target, level) in &targets {
+    full.join(",").parse().map_err(|error| Failure::Usage {
+        message: format!("invalid log filter `{filter}`: {error}"),
+        hint: FILTER_HINT.to_owned(),
+    })
+}
+
+/// Refuses a filter of a run for entries that cannot come: of an unknown crate, or of a level that
+/// this build leaves out. A daemon's filter may name any library.
+fn check_entries_exist(filter: &str, targets: &Targets) -> Result<(), Failure> {
+    for (target, level) in targets {
         if !target.is_empty() && !target.starts_with("tandem") {
-            let known = format!("crates with log entries: {}", CRATES.join(", "));
-            return Err(failure(format!("unknown crate `{target}` in the log filter `{filter}`"), &known));
+            return Err(Failure::Usage {
+                message: format!("unknown crate `{target}` in the log filter `{filter}`"),
+                hint: format!("crates with log entries: {}", CRATES.join(", ")),
+            });
         }
         if level > STATIC_MAX_LEVEL {
-            let message = format!("this build has no log entries of level {level}");
-            return Err(failure(
-                message,
-                "release builds leave them out: use debug, or run a build of `cargo build`",
-            ));
+            return Err(Failure::Usage {
+                message: format!("this build has no log entries of level {level}"),
+                hint: "release builds leave them out: use debug, or run a build of `cargo build`".to_owned(),
+            });
         }
     }
-    Ok(targets)
+    Ok(())
 }
 
 /// A directive with the full name of its crate.
@@ -79,11 +87,11 @@ fn full_target(directive: &str) -> String {
 /// Simulated time in seconds, or else the time since the start.
 #[derive(Debug, Default)]
 struct RunTime {
-    uptime: tracing_subscriber::fmt::time::Uptime,
+    uptime: Uptime,
 }
 
 impl FormatTime for RunTime {
-    fn format_time(&self, writer: &mut Writer<'_>) -> fmt::Result {
+    fn format_time(&self, writer: &mut Writer<'_>) -> std::fmt::Result {
         match sim::simulated_time() {
             Some(now) => write!(writer, "{:>14.9}s", now.as_secs_f64()),
             None => self.uptime.format_time(writer),
@@ -111,9 +119,17 @@ mod tests {
     }
 
     #[test]
-    fn invalid_level_or_unknown_crate_is_an_error() {
-        for filter in ["mptcp=loud", "mtcp=debug", "loud"] {
+    fn invalid_level_is_an_error() {
+        for filter in ["mptcp=loud", "loud=loud"] {
             assert!(targets(filter).is_err(), "{filter}");
+        }
+    }
+
+    #[test]
+    fn only_a_run_refuses_unknown_crates() {
+        for filter in ["mtcp=debug", "loud"] {
+            let targets = targets(filter).expect("a daemon's filter may name any library");
+            assert!(check_entries_exist(filter, &targets).is_err(), "{filter}");
         }
     }
 }

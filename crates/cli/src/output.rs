@@ -22,9 +22,9 @@ impl Terminal {
         Self { colour, quiet }
     }
 
-    /// The terminal for a progress bar, which is hidden while `logging`: both would write to stderr.
-    pub(crate) const fn for_progress(self, logging: bool) -> Self {
-        Self { quiet: self.quiet || logging, ..self }
+    /// The terminal without progress bars and notes.
+    pub(crate) const fn without_progress(self) -> Self {
+        Self { quiet: true, ..self }
     }
 
     /// True if progress and notes are suppressed.

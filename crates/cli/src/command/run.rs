@@ -20,10 +20,7 @@ pub(crate) fn run(arguments: &Run, terminal: Terminal) -> Result<(), Failure> {
         capture: arguments.pcap,
     };
 
-    if let Some(filter) = &arguments.log {
-        log_run(filter, terminal)?;
-    }
-    let bar = progress::bar(terminal.for_progress(arguments.log.is_some()), 1000, "simulating");
+    let bar = progress::bar(log_run(arguments.log.as_deref(), terminal)?, 1000, "simulating");
     let run = simulate(&scenario, &settings, &mut |share| bar.set_position((share * 1000.0) as u64));
     bar.finish_and_clear();
     let run = run.map_err(|error| Failure::policy("--policy", &error))?;

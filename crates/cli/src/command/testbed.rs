@@ -25,10 +25,7 @@ pub(crate) fn run(arguments: &Testbed, terminal: Terminal) -> Result<(), Failure
 
     let capture = arguments.pcap.then(|| folder.stream()).transpose()?;
     let stop = signals::stop_flag()?;
-    if let Some(filter) = &arguments.log {
-        log_run(filter, terminal)?;
-    }
-    let bar = progress::bar(terminal.for_progress(arguments.log.is_some()), 1000, "on the kernel");
+    let bar = progress::bar(log_run(arguments.log.as_deref(), terminal)?, 1000, "on the kernel");
     let setup = testbed::Setup { offload: !arguments.no_offload, ..testbed::Setup::default() };
     let mut progress = |share| bar.set_position((share * 1000.0) as u64);
     let ran = testbed::run_with(&experiment, &setup, &stop, &mut progress, capture.as_ref());
