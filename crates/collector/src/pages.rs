@@ -61,6 +61,6 @@ pub(crate) fn compare(sessions: &[One]) -> Page {
 
 /// Percent-encodes all but the unreserved characters (RFC 3986, section 2.3).
 fn encoded(text: &str) -> impl std::fmt::Display {
-    const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-    utf8_percent_encode(text, RESERVED)
+    const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+    utf8_percent_encode(text, ESCAPED)
 }

@@ -58,6 +58,11 @@ impl Target {
     }
 }
 
+/// An IPv6 address of a URL without its brackets; any other host as it is.
+fn without_brackets(host: &str) -> &str {
+    host.trim_start_matches('[').trim_end_matches(']')
+}
+
 /// Host and port in the form of a request.
 pub(super) fn authority(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
@@ -100,7 +105,7 @@ pub(super) async fn connect(
 
 /// Connects to the first address that answers, in the system's order.
 async fn open(host: &str, port: u16, network: &Network) -> io::Result<TcpStream> {
-    let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
+    let host = without_brackets(host).to_owned();
     let addresses: Vec<SocketAddr> = tokio::net::lookup_host((host, port)).await?.collect();
     let mut last = io::Error::new(io::ErrorKind::NotFound, "it has no address");
     let timeout = network.connect / u32::try_from(addresses.len().max(1)).unwrap_or(1);
@@ -123,8 +128,7 @@ async fn open(host: &str, port: u16, network: &Network) -> io::Result<TcpStream>
 
 /// Connects through a SOCKS5 proxy, which resolves the name (RFC 1928, RFC 1929).
 async fn socks5(stream: TcpStream, proxy: &Proxy, target: &Target) -> io::Result<TcpStream> {
-    let host = target.host.trim_start_matches('[').trim_end_matches(']');
-    let destination = (host, target.port);
+    let destination = (without_brackets(&target.host), target.port);
     let connected = match &proxy.login {
         Some((user, password)) => {
             Socks5Stream::connect_with_password_and_socket(stream, destination, user, password).await
