@@ -16,3 +16,4 @@ mod results;
 mod shipped;
 mod support;
 mod testbed;
+mod tutorials;

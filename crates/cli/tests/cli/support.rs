@@ -103,6 +103,11 @@ pub(crate) fn output_of(command: &mut Command) -> Output {
     }
 }
 
+/// Path of the program.
+pub(crate) fn tandem_path() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_tandem"))
+}
+
 /// Root folder of the repository.
 pub(crate) fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
