@@ -5,6 +5,7 @@
 //! fence has to appear in that order in the output of the commands; `…` stands for any text.
 
 use crate::support::{repository, tandem_path};
+use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -53,9 +54,9 @@ fn follow(name: &str) {
     for (number, fence) in fences.iter().enumerate() {
         if !fence.file.is_empty() {
             // Saved at its place in the page, so that a later version of a file replaces the first.
-            script += &format!("cat >{} <<'@@end'\n{}@@end\n", fence.file, fence.text);
+            let _ = write!(script, "cat >{} <<'@@end'\n{}@@end\n", fence.file, fence.text);
         } else if fence.language == "sh" {
-            script += &format!("echo '{MARKER}{number}'\n{}", fence.text);
+            let _ = write!(script, "echo '{MARKER}{number}'\n{}", fence.text);
         }
     }
     let output = run_script(&script, folder.path());
