@@ -98,6 +98,7 @@ impl Summary {
             return None;
         }
         let bars = Bars::new("Payload by path", Axis::new("payload").unit("MB"))
+            .key("split")
             .groups(paths.iter().map(|(path, _)| *path))
             .decimals(2);
         let series = ["new", "reinjected", "retransmitted"].into_iter().enumerate();
@@ -120,7 +121,7 @@ impl Summary {
     }
 
     fn rates(&self) -> Timeline {
-        let mut chart = Timeline::new("Rates of the paths");
+        let mut chart = Timeline::new("Rates of the paths").key("rates");
         let interval = self.series.interval_s;
         for direction in ["down", "up"] {
             let mut panel = Panel::new(Axis::new(format!("payload {direction}")).unit("Mbit/s").from(0.0));
@@ -151,7 +152,8 @@ impl Summary {
         let interval = self.series.interval_s;
         let title = format!("Connection {connection}, {direction}: data sequence numbers");
         let mut chart =
-            Lines::new(title, Axis::seconds(), Axis::new("data since the beginning").unit("MB").from(0.0));
+            Lines::new(title, Axis::seconds(), Axis::new("data since the beginning").unit("MB").from(0.0))
+                .key(format!("progress:{connection}-{direction}"));
         let of = |stream: &&StreamSeries| stream.connection == connection && stream.direction == direction;
         for stream in self.series.streams.iter().filter(of) {
             let points = stream.bins.iter().enumerate().filter(|(_, bin)| bin.data > 0);

@@ -16,7 +16,7 @@ pub fn timeline(title: &str, experiment: &Experiment, outcome: &Outcome) -> Opti
         return None;
     }
     let end = experiment.duration.as_secs_f64();
-    let mut chart = Timeline::new(title);
+    let mut chart = Timeline::new(title).key("timeline");
     chart.x = Axis::seconds().from(0.0).to(end);
 
     // Paths come first, so that they have the same colours as in the other charts.

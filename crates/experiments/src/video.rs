@@ -76,8 +76,12 @@ pub fn charts(outcome: &Outcome, duration_s: f64) -> Vec<Timeline> {
             continue;
         };
         let several = sessions(outcome).count() > 1;
-        let title = if several { format!("Video of connection {number}") } else { "Video".to_owned() };
-        let mut chart = Timeline::new(title);
+        let (title, key) = if several {
+            (format!("Video of connection {number}"), format!("video:{number}"))
+        } else {
+            ("Video".to_owned(), "video".to_owned())
+        };
+        let mut chart = Timeline::new(title).key(key);
         chart.x = Axis::seconds().from(0.0).to(duration_s);
         let panel =
             |title: &str, unit: &str, line| Panel::new(Axis::new(title).unit(unit).from(0.0)).line(line);

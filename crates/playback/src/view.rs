@@ -145,6 +145,7 @@ impl Record {
             tracks.push(rate_panel("throughput", throughput, true));
         }
         Chart::Timeline(Timeline {
+            key: "session".to_owned(),
             title: "Playback, buffer and bitrate".to_owned(),
             caption:
                 "Playback: loading, playing or stalled. Buffer: seconds of video. Bitrate: that of each \
@@ -238,6 +239,7 @@ impl Record {
             ))
             .facts(facts);
         let mut page = Page::new(self.label.clone().unwrap_or_else(|| "Session".to_owned()))
+            .main_chart("session")
             .lead(format!(
                 "{:.1} s of video in {:.1} s, {played}; {} stalls with a total of {:.2} s.",
                 self.played_s,

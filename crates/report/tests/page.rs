@@ -178,3 +178,45 @@ fn shade_follows_from_state_name() {
         assert_eq!(Shade::of(name), shade, "{name}");
     }
 }
+
+#[test]
+fn charts_are_found_by_key_and_the_main_chart_is_first() {
+    let bars = |title: &str| Bars::new(title, Axis::new("energy").unit("J"));
+    let page = Page::new("p").main_chart("x:wifi-first").section(
+        Section::new("s")
+            .chart(bars("Energy by radio"))
+            .chart(bars("any").key("split"))
+            .chart(bars("other").key("split"))
+            .chart(timeline("x").key("timeline:wifi-first")),
+    );
+    let charts = page.charts();
+    let keys: Vec<&str> = charts.iter().map(|(key, _)| key.as_str()).collect();
+    // The second track of the timeline is a lane, which is no chart of its own.
+    assert_eq!(keys, ["x:wifi-first", "energy-by-radio", "split", "split-2", "timeline:wifi-first"]);
+    assert_eq!(page.chart("split-2").expect("the key exists").title(), "other");
+    assert!(matches!(page.chart("x:wifi-first"), Some(Chart::Lines(lines)) if lines.y.unit == "x"));
+    assert_eq!(page.chart("none"), None);
+}
+
+#[test]
+fn cdf_has_one_step_for_each_distinct_sample() {
+    let line = Line::cdf("delay", [3.0, f64::NAN, 1.0, 1.0, 2.0]);
+    assert_eq!(line.x, [1.0, 1.0, 2.0, 3.0]);
+    assert_eq!(line.y, [0.0, 50.0, 75.0, 100.0]);
+    assert_eq!(Line::cdf("delay", []).x, [0.0; 0]);
+    assert_eq!(Line::cdf_of_quantiles("delay", [(0.5, 4.0), (0.99, 9.0)]).y, [50.0, 99.0]);
+}
+
+#[test]
+fn legend_title_stands_above_the_legend() {
+    let line = |name: &str| Line::new(name, vec![0.0, 1.0], vec![1.0, 2.0]);
+    let lines = Lines::new("l", Axis::new("x"), Axis::new("y")).line(line("ecf")).line(line("blest"));
+    let bars = Bars::new("b", Axis::new("y")).groups(["a"]).series("ecf", [Estimate::exact(1.0)]);
+    let page = Page::new("p").section(
+        Section::new("s").chart(lines.legend_title("scheduler")).chart(bars.legend_title("scheduler")),
+    );
+    let html = page.to_html();
+    // In both drawings of the lines, and once for the bars.
+    assert_eq!(html.matches("class=\"axis\">scheduler</text>").count(), 2);
+    assert_eq!(html.matches("<li class=\"quiet\">scheduler</li>").count(), 1);
+}

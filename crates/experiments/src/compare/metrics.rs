@@ -90,6 +90,15 @@ impl Metric {
         title
     }
 
+    /// Key of a chart of the metric: its name, with hyphens.
+    pub(super) fn chart_key(&self) -> String {
+        match self.quantity {
+            Quantity::Power => "power".to_owned(),
+            Quantity::OutOfOrder => "out-of-order".to_owned(),
+            _ => self.name.to_lowercase().replace(", ", " ").replace(' ', "-"),
+        }
+    }
+
     /// Value in a run; `None` if the run has none, such as the completion time of an unfinished
     /// file.
     pub(super) fn value(&self, outcome: &Outcome) -> Option<f64> {

@@ -51,7 +51,15 @@ fn timelines(comparison: &Comparison) -> Section {
             && let Some(chart) = timeline::timeline(&case.name, &case.experiment, outcome)
         {
             let seconds = case.experiment.duration.as_secs_f64();
-            section = section.chart(chart).charts(video::charts(outcome, seconds));
+            let name = case.name.replace(' ', ",");
+            let videos = video::charts(outcome, seconds).into_iter().map(|video| {
+                let key = match video.key.split_once(':') {
+                    Some((_, connection)) => format!("video:{name},{connection}"),
+                    None => format!("video:{name}"),
+                };
+                video.key(key)
+            });
+            section = section.chart(chart.key(format!("timeline:{name}"))).charts(videos);
         }
     }
     section
@@ -144,6 +152,7 @@ fn bars(comparison: &Comparison, quantity: Quantity) -> Option<Bars> {
     let all: Vec<Estimate> = all.iter().map(|e| Estimate::new(e.mean / scale, e.ci95 / scale)).collect();
     Some(
         Bars::new(metric.title(), Axis::new(&*metric.name).unit(unit).from(0.0))
+            .key(metric.chart_key())
             .decimals(decimals(all.iter().map(|e| e.mean)))
             .groups(comparison.cases.iter().map(|p| &*p.name))
             .series(if comparison.seeds.len() > 1 { "mean" } else { "one seed" }, all),
@@ -152,12 +161,12 @@ fn bars(comparison: &Comparison, quantity: Quantity) -> Option<Bars> {
 
 /// Energy of each radio, or payload of each path.
 fn by_path(comparison: &Comparison, energy: bool) -> Bars {
-    let (title, axis) = if energy {
-        ("Energy by radio", Axis::new("energy").unit("J").from(0.0))
+    let (key, title, axis) = if energy {
+        ("energy", "Energy by radio", Axis::new("energy").unit("J").from(0.0))
     } else {
-        ("Payload by path", Axis::new("payload, both directions").unit("MB").from(0.0))
+        ("split", "Payload by path", Axis::new("payload, both directions").unit("MB").from(0.0))
     };
-    let mut bars = Bars::new(title, axis).groups(comparison.cases.iter().map(|p| &*p.name));
+    let mut bars = Bars::new(title, axis).key(key).groups(comparison.cases.iter().map(|p| &*p.name));
     let mut largest: f64 = 0.0;
     for metric in &comparison.metrics {
         let path = match metric.quantity {

@@ -61,7 +61,7 @@ impl Sweep {
         };
         let (unit, scale) = comparison.unit(metric);
         let y = axis(&metric.name, unit).from(0.0);
-        let chart = Lines::new(metric.title(), axis(&self.key, &self.unit), y);
+        let chart = Lines::new(metric.title(), axis(&self.key, &self.unit), y).key(metric.chart_key());
         self.lines.iter().fold(chart, |chart, (name, points)| {
             let estimate = |&(x, case): &(f64, usize)| {
                 let Estimate { mean, ci95 } = comparison.estimate(metric, case);

@@ -7,7 +7,7 @@ use report::{Axis, Bars, Estimate, Page, Section, literal};
 
 pub(super) fn page(run: &Run) -> Page {
     let outcome = &run.outcome;
-    let mut page = Page::new(unbroken(&run.title));
+    let mut page = Page::new(unbroken(&run.title)).main_chart("goodput");
     if let Some(description) = &run.description {
         page = page.lead(literal(&one_line(description)));
     }
@@ -69,6 +69,7 @@ fn summary(run: &Run) -> String {
 fn energy_bars(run: &Run) -> Bars {
     let outcome = &run.outcome;
     let mut bars = Bars::new("Energy by component", Axis::new("energy").unit("J"))
+        .key("energy-parts")
         .groups(["idle", "promotion", "active", "data", "tail"])
         .decimals(crate::display::decimals(outcome.paths.iter().map(|p| p.energy.total_j)).min(2));
     for path in &outcome.paths {

@@ -8,6 +8,7 @@ use report::{Axis, Bars, Estimate, Line, Lines, Mark, Page, Section};
 
 /// A bar chart of one figure of all cases beside the paper's.
 struct CaseChart {
+    key: &'static str,
     title: &'static str,
     unit: &'static str,
     decimals: usize,
@@ -16,6 +17,7 @@ struct CaseChart {
 }
 
 const FIGURE_5: CaseChart = CaseChart {
+    key: "fig-5",
     title: "Fig. 5: energy consumption rate",
     unit: "W",
     decimals: 3,
@@ -23,6 +25,7 @@ const FIGURE_5: CaseChart = CaseChart {
     printed: |printed| printed.energy_rate_w,
 };
 const FIGURE_7: CaseChart = CaseChart {
+    key: "fig-7",
     title: "Fig. 7: throughput",
     unit: "Mbit/s",
     decimals: 3,
@@ -30,6 +33,7 @@ const FIGURE_7: CaseChart = CaseChart {
     printed: |printed| printed.throughput_mbps,
 };
 const FIGURE_8: CaseChart = CaseChart {
+    key: "fig-8",
     title: "Fig. 8: estimated PSNR",
     unit: "dB",
     decimals: 1,
@@ -117,7 +121,7 @@ impl Reproduction {
                 continue;
             }
             if let Some(chart) = timeline(case.title(), experiment, outcome) {
-                section = section.chart(chart);
+                section = section.chart(chart.key(format!("timeline:{}", case.title().to_lowercase())));
             }
         }
         section
@@ -150,6 +154,7 @@ impl Reproduction {
             // Leave room above the peak for the labels of the marks.
             Axis::new("energy efficiency").unit("Mbit/J").to(peak * 1.03),
         )
+        .key("fig-4")
         .line(Line::estimates("Tandem, predicted", points).dots())
         .mark(Mark::vertical(BEST_SHARE * 100.0, "paper’s best, 24 %"));
         if let Some(point) = at_best {
@@ -170,6 +175,7 @@ impl Reproduction {
             Estimate::exact(printed.throughput_mbps / printed.energy_rate_w)
         });
         Bars::new("Fig. 6: energy efficiency", Axis::new("energy efficiency").unit("Mbit/J").from(0.0))
+            .key("fig-6")
             .decimals(2)
             .groups(both.map(group))
             .series("Tandem", both.map(CaseResult::efficiency))
@@ -180,6 +186,7 @@ impl Reproduction {
         let paper = self.cases.iter().map(|r| Estimate::exact((chart.printed)(&r.case.printed())));
         let axis = chart.title.split(": ").last().unwrap_or(chart.title);
         Bars::new(chart.title, Axis::new(axis).unit(chart.unit).from(0.0))
+            .key(chart.key)
             .decimals(chart.decimals)
             .groups(self.cases.iter().map(group))
             .series("Tandem", self.cases.iter().map(chart.simulated))

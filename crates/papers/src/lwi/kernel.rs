@@ -316,7 +316,7 @@ impl KernelReproduction {
                 self.split_bars(),
                 self.metric_bars("MOS", &Metric::MOS),
                 self.metric_bars("Load time", &Metric::LOAD_TIME),
-                self.metric_bars("Time to buffer the whole video", &Metric::FETCH_TIME),
+                self.metric_bars("Time to buffer the whole video", &Metric::FETCH_TIME).key("fetch-time"),
             ])
             .table(self.gains())
             .table(self.figures());
@@ -369,7 +369,7 @@ impl KernelReproduction {
 
     fn mean_stall_bars(&self) -> Bars {
         let axis = Axis::new("length").unit("s");
-        self.bars("Mean length of a stall", axis, &Reproduction::mean_stall).decimals(2)
+        self.bars("Mean length of a stall", axis, &Reproduction::mean_stall).key("stall-length").decimals(2)
     }
 
     /// Share of the data over Wi-Fi, of the setup with both links.
@@ -381,7 +381,7 @@ impl KernelReproduction {
             })
         };
         let axis = Axis::new("share of the data").unit("%").from(0.0);
-        let bars = Bars::new("Data over Wi-Fi, with both links", axis).decimals(1);
+        let bars = Bars::new("Data over Wi-Fi, with both links", axis).key("split").decimals(1);
         let bars = bars.groups(Clip::ALL.map(Clip::name));
         self.worlds().into_iter().fold(bars, |bars, (name, world)| bars.series(name, split(world)))
     }

@@ -47,9 +47,9 @@ impl Reproduction {
                     .table(self.figures_5_to_8())
                     .charts([
                         self.split_chart(),
-                        self.bars("Fig. 6: MOS", &Metric::MOS),
-                        self.bars("Fig. 7: load time", &Metric::LOAD_TIME),
-                        self.bars("Fig. 8: time to buffer the whole video", &Metric::FETCH_TIME),
+                        self.bars("Fig. 6: MOS", &Metric::MOS).key("fig-6"),
+                        self.bars("Fig. 7: load time", &Metric::LOAD_TIME).key("fig-7"),
+                        self.bars("Fig. 8: time to buffer the whole video", &Metric::FETCH_TIME).key("fig-8"),
                     ])
                     .table(self.gains()),
             )
@@ -137,6 +137,7 @@ impl Reproduction {
             |row| self.estimate(&Metric::STALLS, row, clip),
             |access| stalls(access, clip).0,
         )
+        .key(format!("stalls:{}", clip.name().to_lowercase()))
     }
 
     fn lengths_chart(&self, clip: Clip) -> Bars {
@@ -146,6 +147,7 @@ impl Reproduction {
             |row| self.mean_stall(row, clip),
             |access| stalls(access, clip).1,
         )
+        .key(format!("stall-length:{}", clip.name().to_lowercase()))
     }
 
     /// Bars of a metric: a group for each setup, a bar for each video.
@@ -174,6 +176,7 @@ impl Reproduction {
         let lte: Vec<Estimate> =
             wifi.iter().map(|share| Estimate::new(100.0 - share.mean, share.ci95)).collect();
         Bars::new("Fig. 5: data over Wi-Fi and LTE", Axis::new("share of the data").unit("%").from(0.0))
+            .key("fig-5")
             .decimals(1)
             .groups(groups)
             .series("Wi-Fi", wifi)

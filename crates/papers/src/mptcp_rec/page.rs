@@ -105,7 +105,8 @@ impl Reproduction {
             "Fig. 6: data sequence numbers received",
             self.time_axis(),
             Axis::new("data sequence number").unit("MB").from(0.0),
-        );
+        )
+        .key("fig-6");
         for shown in &self.shown {
             let of = |points: &[(f64, u64)]| {
                 points.iter().map(|&(time, dsn)| (time, dsn as f64 * 1e-6)).unzip::<_, _, Vec<_>, Vec<_>>()
@@ -127,7 +128,8 @@ impl Reproduction {
             "Fig. 6, detail: sent and received",
             Axis::seconds().from(from).to(to),
             Axis::new("data sequence number").unit("MB"),
-        );
+        )
+        .key("fig-6:detail");
         for shown in &self.shown {
             let title = self.title(shown);
             for (name, points) in [
@@ -161,6 +163,7 @@ impl Reproduction {
                 self.time_axis(),
                 Axis::new("offset from the previous segment").unit("kB").from(-most).to(most),
             )
+            .key(format!("fig-7:{}", self.schemes[shown.scheme].key))
             .line(Line::new(self.title(shown), x, y))
             .caption(format!("Minimum and maximum of each {interval}. Peak: {peak:.0} kB."))
         });
@@ -173,7 +176,8 @@ impl Reproduction {
             "Fig. 7: cumulative distribution of the offsets",
             Axis::new("offset, as a power of two in bytes").from(10.0),
             Axis::new("share of segments").unit("%").to(100.0),
-        );
+        )
+        .key("cdf:out-of-order");
         for shown in &self.shown {
             let offsets = &shown.delivery.offsets;
             let mut below = 0;
@@ -194,7 +198,7 @@ impl Reproduction {
     }
 
     fn delays(&self, title: &str, axis: &str, of: fn(&sim::DelayPoint) -> Option<f64>) -> Lines {
-        let mut chart = Lines::new(title, self.time_axis(), Axis::new(axis).unit("ms").from(0.0));
+        let mut chart = Lines::new(title, self.time_axis(), Axis::new(axis).unit("ms").from(0.0)).key(axis);
         for shown in &self.shown {
             let points = &shown.delivery.delay.over_time;
             let x = points.iter().map(|point| point.time_s).collect();
@@ -213,15 +217,16 @@ impl Reproduction {
         let of = |scheme: usize| {
             buffers.iter().map(move |&kb| self.buffer_median(metric, scheme, kb)).collect::<Vec<f64>>()
         };
-        let number = match metric.key {
-            key if key == Metric::GOODPUT.key => "Fig. 8: throughput",
-            key if key == Metric::DELAY.key => "Fig. 9: end-to-end delay",
-            key if key == Metric::JITTER.key => "Fig. 10: jitter",
-            _ => "Fig. 7: peak out-of-order offset",
+        let (key, title) = match metric.key {
+            key if key == Metric::GOODPUT.key => ("fig-8", "Fig. 8: throughput"),
+            key if key == Metric::DELAY.key => ("fig-9", "Fig. 9: end-to-end delay"),
+            key if key == Metric::JITTER.key => ("fig-10", "Fig. 10: jitter"),
+            _ => ("fig-7", "Fig. 7: peak out-of-order offset"),
         };
         let (unit, scale) = if metric.key == Metric::PEAK.key { ("kB", 1e-3) } else { (metric.unit, 1.0) };
         let exact = move |values: Vec<f64>| values.into_iter().map(move |v| Estimate::exact(v * scale));
-        let mut chart = Bars::new(number, Axis::new(metric.title).unit(unit).from(0.0))
+        let mut chart = Bars::new(title, Axis::new(metric.title).unit(unit).from(0.0))
+            .key(key)
             .decimals(metric.decimals)
             .groups(buffers.iter().map(|kb| format!("{kb} KB")));
         for scheme in self.standards().chain(self.proposed()) {

@@ -34,6 +34,9 @@ impl Bars {
     /// Legend of the series.
     pub(crate) fn legend(&self) -> String {
         let mut out = String::from("<ul class=\"legend\">");
+        if !self.legend_title.is_empty() {
+            let _ = write!(out, "<li class=\"quiet\">{}</li>", escape(&self.legend_title));
+        }
         for (index, series) in self.series.iter().enumerate() {
             let _ = write!(
                 out,

@@ -22,6 +22,8 @@ pub(crate) struct Drawing<'a> {
     pub size: Size,
     /// Names of lines; the index of a name is its style.
     pub names: &'a [&'a str],
+    /// Quantity that distinguishes the lines; may be empty.
+    pub legend_title: &'a str,
     /// Common x axis.
     pub x: Scale,
     /// Width of the drawing.
@@ -63,8 +65,15 @@ impl Drawing<'_> {
 
     /// Draws the legend in the right margin.
     fn legend_beside(&mut self, lines: &[Line], index: usize, y: f64) -> f64 {
+        let x = self.x.to_px + 12.0;
+        let mut first = y + TEXT_ROW_PX + 16.0;
+        if !self.legend_title.is_empty() {
+            let title = ellipsize(self.legend_title, self.width - x);
+            self.out.push_str(&text(x, first, "axis", &title));
+            first += TEXT_ROW_PX;
+        }
         for (i, line) in lines.iter().enumerate() {
-            let (x, y) = (self.x.to_px + 12.0, y + TEXT_ROW_PX + 16.0 + TEXT_ROW_PX * i as f64);
+            let y = first + TEXT_ROW_PX * i as f64;
             let name = ellipsize(&line.name, self.width - x - 22.0 - VALUE_PX);
             self.out.push_str(&legend_key(line, self.names, x, y));
             self.out.push_str(&text(x + 22.0, y, "", &name));
@@ -77,6 +86,10 @@ impl Drawing<'_> {
     fn legend_above(&mut self, lines: &[Line], index: usize, y: f64) -> f64 {
         let (left, right) = (self.x.from_px, self.x.to_px);
         let (mut x, mut row) = (left, y + 12.0 + TEXT_ROW_PX);
+        if !self.legend_title.is_empty() {
+            self.out.push_str(&text(x, row, "axis", &ellipsize(self.legend_title, right - left)));
+            row += TEXT_ROW_PX;
+        }
         for (i, line) in lines.iter().enumerate() {
             let name = ellipsize(&line.name, 170.0);
             let width = 22.0 + text_width(&name) + 50.0;

@@ -29,6 +29,7 @@ impl Chart {
                     tracks: &[Track::Panel(panel)],
                     width: 720.0,
                     panel_height: 270.0,
+                    legend_title: &lines.legend_title,
                     include_zero: false,
                 };
                 let drawings = plot.drawings();
@@ -53,6 +54,7 @@ impl Chart {
                     tracks: &timeline.tracks,
                     width: 960.0,
                     panel_height: 96.0,
+                    legend_title: "",
                     include_zero: true,
                 };
                 let drawings = plot.drawings();

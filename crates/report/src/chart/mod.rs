@@ -10,6 +10,7 @@ mod lane;
 mod plot;
 mod svg;
 
+use crate::html::slug;
 use crate::number::Estimate;
 use units::Instant;
 
@@ -41,6 +42,8 @@ pub struct Axis {
 /// paper). Bars are vertical if the labels fit, and horizontal otherwise and on a phone.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Bars {
+    /// Name for [`Page::chart`](crate::Page::chart); derived from the title if empty.
+    pub key: String,
     /// Title; plain text.
     pub title: String,
     /// Text below the chart, with inline markup; may be empty.
@@ -53,6 +56,8 @@ pub struct Bars {
     pub groups: Vec<String>,
     /// Series, in the order of the bars within a group.
     pub series: Vec<BarSeries>,
+    /// Quantity that distinguishes the series, above the legend; may be empty.
+    pub legend_title: String,
 }
 
 /// One bar in each group.
@@ -69,6 +74,8 @@ pub struct BarSeries {
 /// Lines over a common x axis.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Lines {
+    /// Name for [`Page::chart`](crate::Page::chart); derived from the title if empty.
+    pub key: String,
     /// Title; plain text.
     pub title: String,
     /// Text below the chart, with inline markup; may be empty.
@@ -81,6 +88,8 @@ pub struct Lines {
     pub lines: Vec<Line>,
     /// Annotations.
     pub marks: Vec<Mark>,
+    /// Quantity that distinguishes the lines, above the legend; may be empty.
+    pub legend_title: String,
 }
 
 /// A line through points.
@@ -143,6 +152,8 @@ pub enum Mark {
 /// Panels and lanes stacked over one time axis, with a common zoom.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Timeline {
+    /// Name for [`Page::chart`](crate::Page::chart); derived from the title if empty.
+    pub key: String,
     /// Title; plain text.
     pub title: String,
     /// Text below the chart, with inline markup; may be empty.
@@ -269,6 +280,18 @@ impl Bars {
     pub fn new(title: impl Into<String>, axis: Axis) -> Self {
         Self { title: title.into(), axis, decimals: 2, ..Self::default() }
     }
+    /// Sets the name for [`Page::chart`](crate::Page::chart): lower case with hyphens, such as `power`
+    /// or `cdf:delay`. What follows a colon names one of several charts of a quantity.
+    pub fn key(mut self, key: impl Into<String>) -> Self {
+        self.key = key.into();
+        self
+    }
+    /// Sets the quantity that distinguishes the series, shown above the legend. The legend then holds
+    /// its values alone.
+    pub fn legend_title(mut self, title: impl Into<String>) -> Self {
+        self.legend_title = title.into();
+        self
+    }
     /// Sets the names of the groups.
     pub fn groups<S: Into<String>>(mut self, groups: impl IntoIterator<Item = S>) -> Self {
         self.groups = groups.into_iter().map(Into::into).collect();
@@ -302,6 +325,18 @@ impl Lines {
     /// Creates a chart without lines.
     pub fn new(title: impl Into<String>, x: Axis, y: Axis) -> Self {
         Self { title: title.into(), x, y, ..Self::default() }
+    }
+    /// Sets the name for [`Page::chart`](crate::Page::chart): lower case with hyphens, such as `power`
+    /// or `cdf:delay`. What follows a colon names one of several charts of a quantity.
+    pub fn key(mut self, key: impl Into<String>) -> Self {
+        self.key = key.into();
+        self
+    }
+    /// Sets the quantity that distinguishes the lines, shown above the legend. The legend then holds
+    /// its values alone.
+    pub fn legend_title(mut self, title: impl Into<String>) -> Self {
+        self.legend_title = title.into();
+        self
     }
     /// Appends a line.
     pub fn line(mut self, line: Line) -> Self {
@@ -340,6 +375,32 @@ impl Line {
             line.band.push(estimate.ci95);
         }
         line
+    }
+    /// Creates the cumulative distribution of samples as steps from 0 to 100 %, for a y axis in
+    /// percent. Samples that are not finite are left out.
+    pub fn cdf(name: impl Into<String>, samples: impl IntoIterator<Item = f64>) -> Self {
+        let mut samples: Vec<f64> = samples.into_iter().filter(|v| v.is_finite()).collect();
+        samples.sort_by(f64::total_cmp);
+        let count = samples.len() as f64;
+        let mut steps: Vec<(f64, f64)> = samples.first().map(|v| (*v, 0.0)).into_iter().collect();
+        for (i, value) in samples.iter().enumerate() {
+            // One step for equal samples, at the share of samples up to them.
+            if samples.get(i + 1) != Some(value) {
+                steps.push((*value, 100.0 * (i + 1) as f64 / count));
+            }
+        }
+        let (x, y) = steps.into_iter().unzip();
+        Self::new(name, x, y).step()
+    }
+    /// Creates a cumulative distribution from quantiles: pairs of a share from 0 to 1 and the
+    /// value that this share of the samples does not exceed, in ascending order. For a y axis in
+    /// percent.
+    pub fn cdf_of_quantiles(
+        name: impl Into<String>,
+        quantiles: impl IntoIterator<Item = (f64, f64)>,
+    ) -> Self {
+        let (x, y) = quantiles.into_iter().map(|(share, value)| (value, 100.0 * share)).unzip();
+        Self::new(name, x, y).step()
     }
     /// Sets half the height of the band around each point.
     pub fn band(mut self, half_heights: Vec<f64>) -> Self {
@@ -382,6 +443,12 @@ impl Timeline {
     /// Creates an empty timeline over seconds.
     pub fn new(title: impl Into<String>) -> Self {
         Self { title: title.into(), x: Axis::seconds(), ..Self::default() }
+    }
+    /// Sets the name for [`Page::chart`](crate::Page::chart): lower case with hyphens, such as `power`
+    /// or `cdf:delay`. What follows a colon names one of several charts of a quantity.
+    pub fn key(mut self, key: impl Into<String>) -> Self {
+        self.key = key.into();
+        self
     }
     /// Appends a panel.
     pub fn panel(mut self, panel: Panel) -> Self {
@@ -442,6 +509,49 @@ impl Lane {
             })
             .collect();
         Self::new(name, spans)
+    }
+}
+
+impl Chart {
+    /// Name for [`Page::chart`](crate::Page::chart).
+    pub fn key(&self) -> String {
+        let (key, title) = match self {
+            Self::Bars(bars) => (&bars.key, &bars.title),
+            Self::Lines(lines) => (&lines.key, &lines.title),
+            Self::Timeline(timeline) => (&timeline.key, &timeline.title),
+        };
+        if key.is_empty() { slug(title) } else { key.clone() }
+    }
+    /// Title; plain text, may be empty.
+    pub fn title(&self) -> &str {
+        match self {
+            Self::Bars(bars) => &bars.title,
+            Self::Lines(lines) => &lines.title,
+            Self::Timeline(timeline) => &timeline.title,
+        }
+    }
+    /// Charts of the single panels, for a timeline of several tracks. The key of a panel is its
+    /// quantity, followed by the colon and name of the timeline's key if it has one.
+    pub(crate) fn panels(&self) -> Vec<Self> {
+        let Self::Timeline(timeline) = self else { return Vec::new() };
+        if timeline.tracks.len() < 2 {
+            return Vec::new();
+        }
+        let key = self.key();
+        let name = key.split_once(':').map_or(String::new(), |(_, name)| format!(":{name}"));
+        let panels = timeline.tracks.iter().filter_map(|track| match track {
+            Track::Panel(panel) => Some(Self::Lines(Lines {
+                key: slug(&panel.y.title) + &name,
+                title: timeline.title.clone(),
+                x: timeline.x.clone(),
+                y: panel.y.clone(),
+                lines: panel.lines.clone(),
+                marks: panel.marks.clone(),
+                ..Lines::default()
+            })),
+            Track::Lane(_) => None,
+        });
+        panels.collect()
     }
 }
 

@@ -24,6 +24,8 @@ pub(crate) struct Plot<'a> {
     pub width: f64,
     /// Height of a panel.
     pub panel_height: f64,
+    /// Quantity that distinguishes the lines; may be empty.
+    pub legend_title: &'a str,
     /// Y axes of non-negative values start at zero.
     pub include_zero: bool,
 }
@@ -104,7 +106,15 @@ impl<'a> Plot<'a> {
         let tracks = self.scaled_tracks();
         let names = self.names();
         let (width, x) = self.layout(size, &tracks);
-        let mut drawing = Drawing { id: self.id, size, names: &names, x, width, out: String::new() };
+        let mut drawing = Drawing {
+            id: self.id,
+            size,
+            names: &names,
+            legend_title: self.legend_title,
+            x,
+            width,
+            out: String::new(),
+        };
         let (top, bottom) = self.draw_tracks(&tracks, &mut drawing);
         let axis = bottom + 6.0;
         let title = self.x.label();
@@ -211,7 +221,7 @@ impl<'a> Plot<'a> {
                 }
             })
             .map(text_width)
-            .fold(30.0, f64::max);
+            .fold((text_width(self.legend_title) - 24.0).max(30.0), f64::max);
         // Key, name and value at the cursor.
         (widest + 24.0 + 48.0 + 12.0).min(self.width * 0.26)
     }

@@ -1,6 +1,6 @@
 //! Page as HTML.
 
-use super::{Block, Page};
+use super::{Block, Page, Section};
 use crate::html::{escape, render_inline, slug};
 use core::fmt::Write as _;
 
@@ -59,18 +59,24 @@ pub(super) fn page(page: &Page) -> String {
 
 /// Anchors of the sections, made unique by a number.
 fn anchors(page: &Page) -> Vec<String> {
-    let mut anchors: Vec<String> = Vec::new();
-    for section in &page.sections {
-        let base = slug(if section.anchor.is_empty() { &section.heading } else { &section.anchor });
-        let mut anchor = base.clone();
+    let anchor =
+        |section: &Section| slug(if section.anchor.is_empty() { &section.heading } else { &section.anchor });
+    unique(page.sections.iter().map(anchor))
+}
+
+/// Makes names unique: a repeated one gets the suffix `-2`, `-3`, ….
+pub(super) fn unique(names: impl Iterator<Item = String>) -> Vec<String> {
+    let mut unique: Vec<String> = Vec::new();
+    for base in names {
+        let mut name = base.clone();
         let mut count = 2;
-        while anchors.contains(&anchor) {
-            anchor = format!("{base}-{count}");
+        while unique.contains(&name) {
+            name = format!("{base}-{count}");
             count += 1;
         }
-        anchors.push(anchor);
+        unique.push(name);
     }
-    anchors
+    unique
 }
 
 fn write_block(out: &mut String, block: &Block, charts: &mut usize) {

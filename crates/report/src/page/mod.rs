@@ -33,6 +33,8 @@ pub struct Page {
     pub sections: Vec<Section>,
     /// Last line, such as the program and its version, with inline markup; may be empty.
     pub footer: String,
+    /// Key of the default chart for a plot; may be empty.
+    pub main_chart: String,
 }
 
 /// A part of a page under a heading.
@@ -90,6 +92,31 @@ impl Page {
     pub fn footer(mut self, text: impl Into<String>) -> Self {
         self.footer = text.into();
         self
+    }
+    /// Makes the chart with this key the default for a plot; otherwise it is the first chart.
+    pub fn main_chart(mut self, key: impl Into<String>) -> Self {
+        self.main_chart = key.into();
+        self
+    }
+    /// All charts by their keys, the default first. Each panel of a timeline is also a chart of its
+    /// own. Of charts with the same key, the second gets the suffix `-2`.
+    pub fn charts(&self) -> Vec<(String, Chart)> {
+        let charts = self.sections.iter().flat_map(|section| &section.blocks).flat_map(|block| match block {
+            Block::Charts(charts) => charts.as_slice(),
+            _ => [].as_slice(),
+        });
+        let all: Vec<Chart> =
+            charts.flat_map(|chart| [chart.clone()].into_iter().chain(chart.panels())).collect();
+        let keys = html::unique(all.iter().map(Chart::key));
+        let mut named: Vec<(String, Chart)> = keys.into_iter().zip(all).collect();
+        if let Some(main) = named.iter().position(|(key, _)| *key == self.main_chart) {
+            named[..=main].rotate_right(1);
+        }
+        named
+    }
+    /// The chart with a key of [`charts`](Self::charts).
+    pub fn chart(&self, key: &str) -> Option<Chart> {
+        self.charts().into_iter().find_map(|(other, chart)| (other == key).then_some(chart))
     }
     /// Renders the page as an HTML file. Equal pages give equal bytes.
     pub fn to_html(&self) -> String {
