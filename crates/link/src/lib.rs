@@ -31,4 +31,6 @@ pub use loss::{
     CloneLossModel, GilbertElliott, LOSS_MODELS, Loss, LossEntry, LossModel, LossModelFactory, Transmission,
 };
 pub use stats::{LinkStats, LoadStats};
-pub use trace::{OPPORTUNITY_BYTES, RatePiece, Trace, TraceError, TraceFormat, UnknownFormat};
+pub use trace::{
+    OPPORTUNITY_BYTES, RatePiece, Trace, TraceError, TraceFormat, TraceReading, TraceSummary, UnknownFormat,
+};

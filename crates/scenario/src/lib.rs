@@ -9,10 +9,12 @@ mod build;
 mod docs;
 mod format;
 mod setting;
+mod used_trace;
 
 pub use docs::docs_markdown;
 pub use schema::{Diagnostic, Place};
 pub use setting::{Setting, SettingError};
+pub use used_trace::UsedTrace;
 
 use build::Generated;
 use link::Rate;
@@ -45,6 +47,8 @@ pub struct Scenario {
     pub source: String,
     /// The simulation.
     pub experiment: Experiment,
+    /// The trace files, in the order of the paths, down before up.
+    pub traces: Vec<UsedTrace>,
     generated: Vec<Generated>,
 }
 
@@ -63,6 +67,7 @@ impl Scenario {
             description: built.description,
             source: text.to_owned(),
             experiment: built.experiment,
+            traces: built.traces,
             generated: built.generated,
         })
     }

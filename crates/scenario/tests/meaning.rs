@@ -10,7 +10,8 @@ const LEAST: &str = "duration = \"10s\"\n[[path]]\nname = \"wifi\"\nradio = \"hu
 
 fn files(path: &str) -> Result<String, String> {
     match path {
-        "lte.csv" => Ok("1,1250000\n2,1250000\n".to_owned()),
+        "lte.csv" => Ok("second,bytes_per_second\n1,1250000\n2,1250000\n".to_owned()),
+        "ten" => Ok("0 10\n".to_owned()),
         "mine.toml" => {
             Ok("kind = \"lte\"\nup_per_mbps = \"400mW\"\ndown_per_mbps = \"50mW\"\nactive = \"1W\"\n\
                            inactivity = \"100ms\"\n"
@@ -285,6 +286,18 @@ fn video_is_read_from_json_or_has_constant_bitrate() {
             abandon: false,
         }
     );
+}
+
+#[test]
+fn traces_are_listed_with_hash_and_figures() {
+    let traces = parse(&LEAST.replace("rate = \"2Mbps\"", "trace = \"ten\"")).traces;
+    // A path without `up` has the trace in both directions.
+    let [down, up] = traces.as_slice() else { panic!("two traces: {traces:?}") };
+    assert_eq!((down.path.as_str(), down.file.as_str(), down.down, up.down), ("wifi", "ten", true, false));
+    assert_eq!(down.format, "seconds-mbps");
+    assert_eq!(down.sha256, "76c7f7c282bb3633aca25e5339b005ff007727b190a53c7ed65f6270003f65c4");
+    assert_eq!(down.summary.mean, Bitrate::from_mbps(10.0));
+    assert!(parse(LEAST).traces.is_empty());
 }
 
 #[test]

@@ -2,9 +2,11 @@
 
 mod error;
 mod format;
+mod summary;
 
 pub use error::TraceError;
 pub use format::{TraceFormat, UnknownFormat};
+pub use summary::TraceSummary;
 
 use std::sync::Arc;
 use units::{Bitrate, Bytes, Duration};
@@ -47,12 +49,7 @@ impl Trace {
     /// # Errors
     /// If the text does not follow the format, or the format is unknown.
     pub fn parse(file: &str, text: &str, format: Option<&TraceFormat>) -> Result<Self, TraceError> {
-        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let format = match format {
-            Some(format) => format,
-            None => TraceFormat::detect(file, text)?,
-        };
-        (format.parse)(file, text)
+        TraceReading::of(file, text, format).map(|reading| reading.trace)
     }
 
     /// Returns a trace of opportunities at these milliseconds; `None` unless they are sorted and
@@ -101,6 +98,30 @@ impl Trace {
                 Bitrate::from_bps((table.work / u128::from(table.period.max(1))) as u64)
             }
         }
+    }
+}
+
+/// A trace file as understood.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TraceReading {
+    /// The trace.
+    pub trace: Trace,
+    /// Name of the format, given or detected.
+    pub format: &'static str,
+}
+
+impl TraceReading {
+    /// Parses `text`; see [`Trace::parse`].
+    ///
+    /// # Errors
+    /// As `Trace::parse`.
+    pub fn of(file: &str, text: &str, format: Option<&TraceFormat>) -> Result<Self, TraceError> {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let format = match format {
+            Some(format) => format,
+            None => TraceFormat::detect(file, text)?,
+        };
+        Ok(Self { trace: (format.parse)(file, text)?, format: format.name })
     }
 }
 

@@ -1,27 +1,37 @@
 //! Builds one direction of a path.
 
 use super::{Builder, FileProblem, point};
+use crate::UsedTrace;
 use core::ops::Range;
 use link::{
     ChannelModel, Codel, Delay, Impairments, LOSS_MODELS, LinkConfig, Loss, QueueLimit, Rate, Reorder,
-    StationConfig, Trace,
+    StationConfig, Trace, TraceReading,
 };
 use quantities::{Quantities as _, QuantityNode as _};
 use schema::node::{Fields, Node, Value};
+use sha2::{Digest as _, Sha256};
 use sim::{CellSpec, Hop};
 use std::sync::Arc;
 use units::{Bitrate, Duration, Instant, Probability, Seed};
+
+/// A trace file, read.
+pub(super) struct ReadTrace {
+    trace: Arc<Trace>,
+    format: &'static str,
+    sha256: String,
+}
 
 /// Maximum length of a generated trace, in steps.
 const MAX_STEPS: u64 = 1_000_000;
 
 impl Builder<'_, '_> {
-    /// The direction, and the channel model from which its trace is generated, if it has one.
+    /// The direction of the path at `place`, down if true, and the channel model from which its trace is generated, if it has one.
     pub(super) fn direction(
         &mut self,
         fields: &Fields,
         cells: &[CellSpec],
         duration: Duration,
+        place: (&str, bool),
     ) -> (Hop, Option<(ChannelModel, Option<Seed>)>) {
         if let Some(name) = fields.text("cell") {
             return (self.station(fields, name, cells), None);
@@ -42,7 +52,7 @@ impl Builder<'_, '_> {
         };
         let model = fields.get("model").map(|model| self.model(model, duration));
         let rate = if let Some(node) = fields.get("trace") {
-            self.trace(node).map_or_else(Rate::default, Rate::Trace)
+            self.trace(node, place).map_or_else(Rate::default, Rate::Trace)
         } else {
             fields.get("rate").map(|node| self.rate(node)).unwrap_or_default()
         };
@@ -192,26 +202,38 @@ impl Builder<'_, '_> {
         (model, fields.integer("seed").map(|seed| Seed::new(seed.max(0) as u64)))
     }
 
-    fn trace(&mut self, node: &Node) -> Option<Arc<Trace>> {
+    fn trace(&mut self, node: &Node, (path_name, down): (&str, bool)) -> Option<Arc<Trace>> {
         let (path, format, span): (&str, Option<&str>, Range<usize>) = match &node.value {
             Value::Text(path) => (path, None, node.span.clone()),
             Value::Table(fields) => (fields.text("file")?, fields.text("format"), fields.span("file")),
             _ => return None,
         };
         let key = (path.to_owned(), format.map(str::to_owned));
-        if let Some(known) = self.traces.get(&key) {
-            return known.clone();
-        }
-        let trace = self.trace_file(path, format, &span).map(Arc::new);
-        self.traces.insert(key, trace.clone());
-        trace
+        let known = self.traces.get(&key).cloned();
+        let read = known.unwrap_or_else(|| {
+            let read = self.trace_file(path, format, &span).map(Arc::new);
+            self.traces.insert(key, read.clone());
+            read
+        })?;
+        self.used_traces.push(UsedTrace {
+            path: path_name.to_owned(),
+            down,
+            file: path.to_owned(),
+            sha256: read.sha256.clone(),
+            format: read.format,
+            summary: read.trace.summary(),
+        });
+        Some(Arc::clone(&read.trace))
     }
 
     /// Reads the trace in the file that the scenario names at `span`.
-    fn trace_file(&mut self, path: &str, format: Option<&str>, span: &Range<usize>) -> Option<Trace> {
+    fn trace_file(&mut self, path: &str, format: Option<&str>, span: &Range<usize>) -> Option<ReadTrace> {
         let text = self.read_file(path, span)?;
-        let error = match Trace::parse(path, &text, format.and_then(|f| f.parse().ok())) {
-            Ok(trace) => return Some(trace),
+        let error = match TraceReading::of(path, &text, format.and_then(|f| f.parse().ok())) {
+            Ok(reading) => {
+                let sha256 = hex(&Sha256::digest(text.as_bytes()));
+                return Some(ReadTrace { trace: Arc::new(reading.trace), format: reading.format, sha256 });
+            }
             Err(error) => error,
         };
         let problem = FileProblem {
@@ -225,6 +247,12 @@ impl Builder<'_, '_> {
         self.report_in_file(&text, problem, span);
         None
     }
+}
+
+/// Lower-case hexadecimal digits.
+fn hex(bytes: &[u8]) -> String {
+    let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or_default();
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 /// The limit of the queue, and CoDel if that manages it.

@@ -10,8 +10,9 @@ mod traffic;
 mod transport;
 mod video;
 
-use crate::{Diagnostic, Files};
+use crate::{Diagnostic, Files, UsedTrace};
 use core::ops::Range;
+use direction::ReadTrace;
 use link::{ChannelModel, Trace};
 use quantities::Quantities as _;
 use schema::diagnostic::{Problems, Source};
@@ -30,6 +31,7 @@ pub(crate) struct Built {
     pub(crate) title: String,
     pub(crate) description: Option<String>,
     pub(crate) experiment: Experiment,
+    pub(crate) traces: Vec<UsedTrace>,
     pub(crate) generated: Vec<Generated>,
 }
 
@@ -54,7 +56,13 @@ impl Generated {
 
 /// Builds the experiment. The result is meaningful only if no problem was found.
 pub(crate) fn build(root: &Fields, problems: &mut Problems<'_>, files: &dyn Files) -> Built {
-    let mut builder = Builder { problems, files, traces: BTreeMap::new(), profiles: BTreeMap::new() };
+    let mut builder = Builder {
+        problems,
+        files,
+        traces: BTreeMap::new(),
+        used_traces: Vec::new(),
+        profiles: BTreeMap::new(),
+    };
     builder.scenario(root)
 }
 
@@ -62,7 +70,8 @@ pub(crate) fn build(root: &Fields, problems: &mut Problems<'_>, files: &dyn File
 struct Builder<'a, 'f> {
     problems: &'a mut Problems<'f>,
     files: &'a dyn Files,
-    traces: BTreeMap<(String, Option<String>), Option<Arc<Trace>>>,
+    traces: BTreeMap<(String, Option<String>), Option<Arc<ReadTrace>>>,
+    used_traces: Vec<UsedTrace>,
     profiles: BTreeMap<String, Option<Arc<::radio::Profile>>>,
 }
 
@@ -93,6 +102,7 @@ impl Builder<'_, '_> {
                 background,
                 capture: root.flag("capture").unwrap_or(false),
             },
+            traces: core::mem::take(&mut self.used_traces),
             generated,
         }
     }

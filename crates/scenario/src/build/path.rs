@@ -70,7 +70,7 @@ impl Builder<'_, '_> {
         let mut models = Vec::new();
         let mut hop = |this: &mut Self, key: &str, down: bool| {
             let Some(direction) = fields.fields(key) else { return Hop::Link(LinkConfig::default()) };
-            let (hop, model) = this.direction(direction, cells, duration);
+            let (hop, model) = this.direction(direction, cells, duration, (&name, down));
             let name = format!("{name}.{}", if down { "down" } else { "up" });
             models.extend(model.map(|(model, seed)| Generated { path: index, down, name, model, seed }));
             hop
