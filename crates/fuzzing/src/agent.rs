@@ -12,7 +12,8 @@ pub fn agent_config(bytes: &[u8]) {
         Ok(config) => {
             assert!(config.busy <= config.rest && !config.interfaces.is_empty());
             for rule in &config.interfaces {
-                assert_eq!(rule.profile.problem(), None, "an accepted profile has no problem");
+                let problem = rule.profile.as_ref().and_then(|profile| profile.problem());
+                assert_eq!(problem, None, "an accepted profile has no problem");
                 rule.matches("wlan0");
             }
         }

@@ -5,6 +5,9 @@
 //! parameters and builds it, either a registered one ([`REGISTRY`], one file each) or any
 //! [`PolicyFactory`] from another crate.
 //!
+//! Policies divide paths by kind: cellular and satellite networks are costly
+//! ([`InterfaceKind::is_costly`]), Wi-Fi, Ethernet and all others are preferred.
+//!
 //! A driver (the simulator, or the agent on a device) calls [`Policy::observe`] at the start, then
 //! every [`Policy::interval`], and whenever a path comes up or goes down.
 

@@ -52,8 +52,8 @@ pub struct PathState {
 }
 
 impl DeviceState {
-    /// Marks every cellular path as backup or as regular, where it is not marked so already.
-    pub(crate) fn mark_cellular(&self, backup: bool, actions: &mut Vec<Action>) {
+    /// Marks every costly path as backup or as regular, where it is not marked so already.
+    pub(crate) fn mark_costly(&self, backup: bool, actions: &mut Vec<Action>) {
         let paths = self.paths.iter().enumerate();
         let changed = paths.filter(|(_, path)| !is_preferred(path.kind) && path.backup != backup);
         actions.extend(changed.map(|(path, _)| Action::SetBackup { path, backup }));
@@ -141,7 +141,7 @@ pub enum Action {
     },
 }
 
-/// True for every kind but the cellular ones, which cost energy and data allowance.
+/// True for every kind but the costly ones.
 pub(crate) fn is_preferred(kind: InterfaceKind) -> bool {
-    !matches!(kind, InterfaceKind::Lte | InterfaceKind::ThreeG | InterfaceKind::FiveG)
+    !kind.is_costly()
 }

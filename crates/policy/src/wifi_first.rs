@@ -1,17 +1,18 @@
-//! `wifi-first`: cellular paths are backup while another path is up, and regular otherwise.
+//! `wifi-first`: costly paths (cellular, satellite) are backup while another path is up, and regular otherwise.
 //!
 //! A backup takes over by itself when the last regular subflow dies, but a sender notices a silent
 //! failure only after several retransmission timeouts. The device sees its own link go down at once
-//! and makes the cellular paths regular. The policy has no parameters.
+//! and makes the costly paths regular. The policy has no parameters.
 
 use crate::state::is_preferred;
 use crate::{Action, DeviceState, InterfaceKind, Policy, PolicyEntry, PolicyFactory};
 use units::{Duration, Instant};
 
-pub(crate) const ENTRY: PolicyEntry =
-    PolicyEntry::plain("wifi-first", "keeps cellular paths as backups while another path is up", |_| {
-        WifiFirst.into()
-    });
+pub(crate) const ENTRY: PolicyEntry = PolicyEntry::plain(
+    "wifi-first",
+    "keeps cellular and satellite paths as backups while another path is up",
+    |_| WifiFirst.into(),
+);
 
 /// Time between observations of the paths.
 const INTERVAL: Duration = Duration::from_millis(100);
@@ -31,7 +32,7 @@ impl PolicyFactory for WifiFirst {
 
 #[derive(Debug)]
 struct WifiFirstPolicy {
-    /// Some path is not cellular; otherwise no path could relieve the cellular ones.
+    /// Some path is not costly; otherwise no path could relieve the costly ones.
     has_preferred: bool,
 }
 
@@ -39,7 +40,7 @@ impl Policy for WifiFirstPolicy {
     fn observe(&mut self, _now: Instant, state: &DeviceState, actions: &mut Vec<Action>) {
         if self.has_preferred {
             let backup = state.paths.iter().any(|path| path.up && is_preferred(path.kind));
-            state.mark_cellular(backup, actions);
+            state.mark_costly(backup, actions);
         }
     }
     fn interval(&self) -> Option<Duration> {

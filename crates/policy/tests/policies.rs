@@ -1,6 +1,6 @@
 //! Tests of all policies: the actions that each takes on a sequence of device states.
 
-use tandem_policy::InterfaceKind::{Bluetooth, Lte, ThreeG, Wifi};
+use tandem_policy::InterfaceKind::{Bluetooth, Ethernet, FiveG, Lte, Satellite, ThreeG, Wifi};
 use tandem_policy::{
     Action, Actuator, DeviceState, Emtcp, InterfaceKind, PathState, Policy, PolicyConfig, PolicyFactory,
     REGISTRY,
@@ -56,7 +56,7 @@ fn share(path_shares: &[f64]) -> Action {
 
 #[test]
 fn first_observation_gives_the_expected_actions() {
-    let cases: [(&str, &[InterfaceKind], Vec<Action>); 18] = [
+    let cases: [(&str, &[InterfaceKind], Vec<Action>); 20] = [
         ("none", &[Wifi, Lte], vec![]),
         ("wifi-only", &[Wifi, Lte], vec![close(1)]),
         ("wifi-only", &[ThreeG, Wifi, Lte], vec![close(0), close(2)]),
@@ -66,6 +66,8 @@ fn first_observation_gives_the_expected_actions() {
         ("wifi-first", &[Wifi, Lte], vec![backup(1, true)]),
         ("wifi-first", &[ThreeG, Bluetooth, Lte], vec![backup(0, true), backup(2, true)]),
         ("wifi-first", &[ThreeG, Lte], vec![]),
+        ("wifi-first", &[Ethernet, FiveG, Satellite], vec![backup(1, true), backup(2, true)]),
+        ("wifi-first", &[FiveG, Satellite], vec![]),
         ("when-needed", &[Wifi, Lte], vec![backup(1, true)]),
         ("when-needed", &[ThreeG, Bluetooth, Lte], vec![backup(0, true), backup(2, true)]),
         ("when-needed", &[ThreeG, Lte], vec![]),

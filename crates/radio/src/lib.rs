@@ -17,4 +17,4 @@ pub use builtin::profiles;
 pub use joint::JointActivity;
 pub use meter::{Breakdown, Direction, Meter, State};
 pub use profile::{Idle, InterfaceKind, Origin, Origins, Profile, Pulse, Stage, UnknownName};
-pub use profile_toml::{PROFILE, PROFILE_SHAPE, ProfileValue};
+pub use profile_toml::{KINDS, PROFILE, PROFILE_SHAPE, ProfileValue};

@@ -24,6 +24,10 @@ pub enum InterfaceKind {
     FiveG,
     /// Bluetooth.
     Bluetooth,
+    /// IEEE 802.3, and other networks by wire.
+    Ethernet,
+    /// A satellite network.
+    Satellite,
     /// Anything else.
     Other,
 }
@@ -32,14 +36,15 @@ impl InterfaceKind {
     /// Every kind, in the order in which lists show them.
     pub const ALL: &[Self] = Self::VARIANTS;
 
-    /// Returns the name: `wifi`, `lte`, `3g`, `5g`, `bluetooth`, `other`.
+    /// Returns the name: `wifi`, `lte`, `3g`, `5g`, `bluetooth`, `ethernet`, `satellite`, `other`.
     pub fn as_str(self) -> &'static str {
         self.into()
     }
 
-    /// Returns true for technologies of mobile operators, whose data counts against an allowance.
-    pub const fn is_cellular(self) -> bool {
-        matches!(self, Self::Lte | Self::ThreeG | Self::FiveG)
+    /// Returns true for networks of operators, whose data costs energy, money or an allowance:
+    /// cellular and satellite networks.
+    pub const fn is_costly(self) -> bool {
+        matches!(self, Self::Lte | Self::ThreeG | Self::FiveG | Self::Satellite)
     }
 }
 
@@ -204,7 +209,7 @@ impl Profile {
     /// ```
     /// # use tandem_radio::Profile;
     /// let text = r#"
-    /// kind = "lte"                  # wifi, lte, 3g, 5g, bluetooth, other
+    /// kind = "lte"                  # wifi, lte, 3g, 5g, bluetooth, ethernet, satellite, other
     /// source = "my own bench"       # optional, as are note and origin
     /// origin = "read"               # or a table: { rate = "fit", tail = "read" }
     /// up_per_mbps = "438.39mW"

@@ -1,7 +1,7 @@
 //! Schema of the agent's configuration file.
 
 use quantities::{POSITIVE_SIZE, POSITIVE_TIME};
-use radio::PROFILE_SHAPE;
+use radio::{KINDS, PROFILE_SHAPE};
 use schema::shape::{
     Choice, Key,
     Need::{Absent, Default, Required},
@@ -26,7 +26,7 @@ pub(super) static AGENT: Table = Table {
             shape: Tables(&INTERFACE),
             need: Required,
             doc: "the managed interfaces; all others are left alone",
-            example: "[{ match = \"wlan*\", radio = \"huang2012.wifi\" }]",
+            example: "[{ match = \"wlan*\", kind = \"wifi\" }]",
         },
         Key {
             name: "connection",
@@ -86,10 +86,17 @@ static INTERFACE: Table = Table {
             example: "\"wlan*\"",
         },
         Key {
+            name: "kind",
+            shape: Shape::Choice(&KINDS),
+            need: Absent("the kind of its `radio`; one of the two is required"),
+            doc: "its technology; policies treat lte, 3g, 5g and satellite as costly, all others as cheap",
+            example: "\"wifi\"",
+        },
+        Key {
             name: "radio",
             shape: PROFILE_SHAPE,
-            need: Required,
-            doc: "its power profile, which also gives its kind (`tandem profiles`)",
+            need: Absent("no energy is estimated"),
+            doc: "its power profile (`tandem profiles`), to estimate its energy",
             example: "\"huang2012.wifi\"",
         },
         Key {

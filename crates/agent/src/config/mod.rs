@@ -58,8 +58,10 @@ pub struct Config {
 pub struct InterfaceRule {
     /// Interface name, or glob pattern with `*` and `?`.
     pub pattern: String,
-    /// Power profile, which also gives the kind.
-    pub profile: Arc<Profile>,
+    /// Technology, by which policies tell costly interfaces from cheap ones.
+    pub kind: InterfaceKind,
+    /// Power profile; `None` without an estimate of the energy.
+    pub profile: Option<Arc<Profile>>,
     /// Allowance shared by the matching interfaces.
     pub allowance: Option<Allowance>,
 }
@@ -139,7 +141,7 @@ impl Config {
 
     /// Distinct kinds of the configured interfaces.
     pub fn kinds(&self) -> Vec<InterfaceKind> {
-        let mut kinds: Vec<_> = self.interfaces.iter().map(|rule| rule.profile.kind).collect();
+        let mut kinds: Vec<_> = self.interfaces.iter().map(|rule| rule.kind).collect();
         kinds.sort_unstable();
         kinds.dedup();
         kinds
@@ -172,9 +174,9 @@ impl Reader<'_, '_> {
                     .hint("the first matching entry applies: remove one of the two");
             }
             let profile = fields.get("radio").and_then(|node| self.radio(node, &pattern));
+            let kind = self.kind(fields, profile.as_deref());
             let allowance = fields.fields("allowance").and_then(|fields| self.allowance(fields));
-            let profile = profile.unwrap_or_else(|| Arc::new(Profile::silent("none", InterfaceKind::Other)));
-            interfaces.push(InterfaceRule { pattern, profile, allowance });
+            interfaces.push(InterfaceRule { pattern, kind, profile, allowance });
         }
         let mut remarks = Vec::new();
         let policy = self.policy(root, &interfaces, &mut remarks).unwrap_or_default();
@@ -235,7 +237,7 @@ impl Reader<'_, '_> {
         remarks: &mut Vec<String>,
     ) -> Option<PolicyConfig> {
         let text = root.text("policy")?;
-        let kinds: Vec<_> = rules.iter().map(|rule| rule.profile.kind).collect();
+        let kinds: Vec<_> = rules.iter().map(|rule| rule.kind).collect();
         let read = text.parse::<PolicyConfig>();
         match read.and_then(|policy| policy.check(&kinds).map(|()| policy)) {
             Ok(policy) => Some(policy.for_device().map_or(policy, |carried_out| {
@@ -332,6 +334,18 @@ impl Reader<'_, '_> {
         };
         let at_cap = fields.text("at_cap").and_then(|name| name.parse().ok()).unwrap_or(CapAction::Close);
         Some(Allowance { data, period, at_cap })
+    }
+
+    /// The kind of an interface, as given or as that of its power profile.
+    fn kind(&mut self, fields: &Fields, profile: Option<&Profile>) -> InterfaceKind {
+        if !fields.given("kind") && !fields.given("radio") {
+            self.problems
+                .add(fields.span.clone(), "an interface needs a kind")
+                .expected("`kind`, or `radio` with a power profile")
+                .hint("for example `kind = \"wifi\"`; `radio` is needed only to estimate energy");
+        }
+        let given = fields.text("kind").and_then(|name| name.parse().ok());
+        given.or(profile.map(|profile| profile.kind)).unwrap_or(InterfaceKind::Other)
     }
 
     fn radio(&mut self, node: &Node, pattern: &str) -> Option<Arc<Profile>> {

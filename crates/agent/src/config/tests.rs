@@ -101,9 +101,28 @@ fn radio_profiles_are_named_read_or_inline() {
         [[interface]]\nmatch = 'b'\nradio = { kind = '5g', down_per_mbps = '1mW', up_per_mbps = '1mW', active = '1W', inactivity = '1s', idle = { power = '1mW' } }\n",
     );
     let config = config.unwrap_or_else(|problems| panic!("{}", problems[0]));
-    assert_eq!(*config.interfaces[0].profile, lte);
-    assert_eq!(config.interfaces[1].profile.kind, InterfaceKind::FiveG);
+    assert_eq!(config.interfaces[0].profile.as_deref(), Some(&lte));
+    assert_eq!(config.interfaces[1].kind, InterfaceKind::FiveG);
     assert_eq!(config.kinds(), [InterfaceKind::Lte, InterfaceKind::FiveG]);
+}
+
+#[test]
+fn kind_suffices_and_overrides_that_of_the_radio() {
+    let config = read(
+        "policy = 'wifi-first'\n[[interface]]\nmatch = 'eth0'\nkind = 'ethernet'\n\
+        [[interface]]\nmatch = 'sat0'\nkind = 'satellite'\n\
+        [[interface]]\nmatch = 'wwan0'\nkind = '5g'\nradio = 'huang2012.lte'\n",
+    );
+    let config = config.unwrap_or_else(|problems| panic!("{}", problems[0]));
+    let rules = config.interfaces.iter().map(|rule| (rule.kind, rule.profile.is_some()));
+    assert_eq!(
+        rules.collect::<Vec<_>>(),
+        [(InterfaceKind::Ethernet, false), (InterfaceKind::Satellite, false), (InterfaceKind::FiveG, true)]
+    );
+    let text =
+        "policy = 'none'\n[[interface]]\nmatch = 'eth0'\n[[interface]]\nmatch = 'b'\nkind = 'sattelite'\n";
+    let problems: Vec<String> = read(text).unwrap_err().iter().map(ToString::to_string).collect();
+    insta::assert_snapshot!(problems.join("\n"));
 }
 
 #[test]

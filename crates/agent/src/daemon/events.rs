@@ -88,12 +88,13 @@ impl Agent {
             // A policy without actions keeps the present flags.
             let backup = there.any(|endpoint| endpoint.flags.backup);
             let rule = &self.config.interfaces[one.rule];
-            info!(interface = one.name, kind = %rule.profile.kind, radio = rule.profile.name, "managed");
+            let radio = rule.profile.as_ref().map(|profile| &*profile.name);
+            info!(interface = one.name, kind = %rule.kind, radio, "managed");
             let kept = self.retained.remove(&one.name);
             self.paths.push(kept.unwrap_or_else(|| InterfaceState::new(one.rule, rule, backup)));
         }
         let kinds: Vec<InterfaceKind> =
-            self.paths.iter().map(|path| self.config.interfaces[path.rule].profile.kind).collect();
+            self.paths.iter().map(|path| self.config.interfaces[path.rule].kind).collect();
         let backups: Vec<bool> = self.paths.iter().map(|path| path.backup_flag.backup).collect();
         self.steering = Steering::new(&self.config.policy, &kinds, &backups);
         self.rules = self

@@ -14,7 +14,8 @@ const MIN_SWITCH_INTERVAL: Duration = Duration::from_millis(500);
 #[derive(Debug)]
 pub(super) struct InterfaceState {
     pub(super) rule: usize,
-    pub(super) radio: Radio,
+    /// `None` without a power profile.
+    pub(super) radio: Option<Radio>,
     /// Last counters, with the interface index they belong to.
     last_counters: Option<(u32, LinkStats)>,
     /// Bytes since the start of the agent, and since the previous sample.
@@ -36,7 +37,7 @@ impl InterfaceState {
     pub(super) fn new(rule: usize, config: &InterfaceRule, backup: bool) -> Self {
         Self {
             rule,
-            radio: Radio::new(config.profile.clone()),
+            radio: config.profile.clone().map(Radio::new),
             last_counters: None,
             down: 0,
             up: 0,
@@ -96,7 +97,9 @@ impl InterfaceState {
     pub(super) fn update_radio(&mut self, now: Instant, total: u64, paths: u64, elsewhere: f64) {
         let carried =
             Carried { down: self.delta.0, up: self.delta.1, total, paths, backup: self.backup_flag.backup };
-        self.radio.update(now, &carried, elsewhere);
+        if let Some(radio) = &mut self.radio {
+            radio.update(now, &carried, elsewhere);
+        }
     }
 }
 
@@ -135,8 +138,8 @@ mod tests {
 
     #[test]
     fn reset_counters_count_from_zero() {
-        let profile = std::sync::Arc::new(radio::Profile::silent("s", radio::InterfaceKind::Wifi));
-        let rule = InterfaceRule { pattern: "w".to_owned(), profile, allowance: None };
+        let kind = radio::InterfaceKind::Wifi;
+        let rule = InterfaceRule { pattern: "w".to_owned(), kind, profile: None, allowance: None };
         let mut path = InterfaceState::new(0, &rule, false);
         let tick = Duration::from_millis(500);
         path.record_sample(Some((3, stats(1_000, 100))), Duration::ZERO, true);

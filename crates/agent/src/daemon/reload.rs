@@ -7,7 +7,7 @@ use crate::host::Host;
 use tracing::{info, warn};
 
 impl Agent {
-    /// Applies a new configuration. Interfaces whose profile is unchanged keep their state.
+    /// Applies a new configuration. Interfaces whose kind and profile are unchanged keep their state.
     pub(super) fn reload(&mut self, config: Config) -> Result<(), Error> {
         let now = &self.config;
         let places = (&now.socket, &now.metrics, &now.state, &now.zone, &now.log);
@@ -19,7 +19,8 @@ impl Agent {
         }
         for (one, mut path) in self.host.managed().iter().zip(std::mem::take(&mut self.paths)) {
             let is_same = |rule: &InterfaceRule| {
-                rule.matches(&one.name) && rule.profile == self.config.interfaces[path.rule].profile
+                let before = &self.config.interfaces[path.rule];
+                rule.matches(&one.name) && rule.kind == before.kind && rule.profile == before.profile
             };
             // The first matching rule applies.
             let rule = config.interfaces.iter().position(|rule| rule.matches(&one.name));

@@ -3,9 +3,13 @@
 use super::Agent;
 use super::interface_state::InterfaceState;
 use crate::Error;
+use crate::energy::Radio;
 use crate::players::Player;
-use crate::status::{AllowanceStatus, Connections, Interface, PlayerStatus, Responder, Status, metrics};
+use crate::status::{
+    AllowanceStatus, Connections, EnergyStatus, Interface, PlayerStatus, Responder, Status, metrics,
+};
 use linux::diag::Diag;
+use radio::Profile;
 use std::collections::BTreeMap;
 use units::{Duration, Instant};
 
@@ -48,8 +52,8 @@ impl Agent {
         let now = self.clock.now();
         let mut remarks = self.config.remarks.clone();
         for (one, path) in self.host.managed().iter().zip(&self.paths) {
-            if path.warned_costly {
-                let balance = path.radio.balance();
+            if let Some(radio) = path.radio.as_ref().filter(|_| path.warned_costly) {
+                let balance = radio.balance();
                 remarks.push(format!(
                     "{}: {} switches in the last minute cost {:.1} J more than they saved; \
                      {COSTLY_SWITCHING_ADVICE}",
@@ -72,13 +76,11 @@ impl Agent {
     fn interface_status(&self, nth: usize) -> Interface {
         let (one, path) = (&self.host.managed()[nth], &self.paths[nth]);
         let rule = &self.config.interfaces[path.rule];
-        let balance = path.radio.balance();
         let total: u64 = self.paths.iter().map(|path| path.down + path.up).sum();
         let srtt = self.steering.state().paths[nth].srtt;
         Interface {
             name: one.name.clone(),
-            kind: rule.profile.kind.to_string(),
-            radio: rule.profile.name.clone(),
+            kind: rule.kind.to_string(),
             round_trip_ms: srtt.map(|srtt| srtt.as_secs_f64() * 1e3),
             link: self.link_state(nth).to_owned(),
             backup: path.backup_flag.backup,
@@ -89,11 +91,7 @@ impl Agent {
             down_bytes: path.down,
             up_bytes: path.up,
             share: (total > 0).then(|| (path.down + path.up) as f64 / total as f64),
-            power_state: path.radio.state().to_owned(),
-            joules: path.radio.joules(),
-            switches: balance.switches,
-            tail_j: balance.tail_j,
-            saved_j: balance.saved_j,
+            energy: rule.profile.as_ref().zip(path.radio.as_ref()).map(|it| energy_status(it.0, it.1)),
             allowance: self.allowance_status(path),
         }
     }
@@ -120,6 +118,18 @@ impl Agent {
             at_cap: allowance.at_cap.name().to_owned(),
             is_up: path.capped,
         })
+    }
+}
+
+fn energy_status(profile: &Profile, radio: &Radio) -> EnergyStatus {
+    let balance = radio.balance();
+    EnergyStatus {
+        radio: profile.name.clone(),
+        power_state: radio.state().to_owned(),
+        joules: radio.joules(),
+        switches: balance.switches,
+        tail_j: balance.tail_j,
+        saved_j: balance.saved_j,
     }
 }
 

@@ -4,6 +4,7 @@ use super::interface_state::InterfaceState;
 use super::{Agent, responder};
 use crate::Error;
 use crate::allowance::CapAction;
+use crate::energy::Radio;
 use linux::clock;
 use tracing::{info, warn};
 use units::{Bitrate, Duration, Instant};
@@ -66,9 +67,11 @@ impl Agent {
         }
         let total: u64 = self.paths.iter().map(InterfaceState::sampled_bytes).sum();
         let up = self.host.managed().iter().filter(|one| one.is_up()).count() as u64;
-        let costs: Vec<f64> = self.paths.iter().map(|path| path.radio.marginal()).collect();
+        let costs: Vec<Option<f64>> =
+            self.paths.iter().map(|path| path.radio.as_ref().map(Radio::marginal)).collect();
         for (nth, path) in self.paths.iter_mut().enumerate() {
-            let others = costs.iter().enumerate().filter(|(other, _)| *other != nth).map(|(_, cost)| *cost);
+            let others = costs.iter().enumerate().filter(|(other, _)| *other != nth);
+            let others = others.filter_map(|(_, cost)| *cost);
             path.update_radio(now, total, up, others.reduce(f64::min).unwrap_or(0.0));
         }
         total > 0
@@ -118,7 +121,7 @@ impl Agent {
     /// Warns once when switching costs more energy than it saves.
     pub(super) fn warn_costly_switching(&mut self) {
         for (one, path) in self.host.managed().iter().zip(&mut self.paths) {
-            let balance = path.radio.balance();
+            let Some(balance) = path.radio.as_ref().map(Radio::balance) else { continue };
             let costly = balance.switches >= MIN_JUDGED_SWITCHES && balance.saved_j < 0.0;
             if costly && !path.warned_costly {
                 warn!(

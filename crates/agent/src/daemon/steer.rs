@@ -3,6 +3,7 @@
 use super::Agent;
 use crate::allowance::CapAction;
 use crate::endpoints::Wanted;
+use crate::energy::Radio;
 use crate::{Error, InterfaceSample};
 use linux::clock;
 use tracing::debug;
@@ -23,8 +24,8 @@ impl Agent {
                 bytes_down: path.down,
                 bytes_up: path.up,
                 srtt: one.addresses.iter().flatten().filter_map(|at| self.round_trips.of(*at)).min(),
-                awake: path.radio.is_awake(),
-                energy_per_mbit: path.radio.per_mbit(path.rate_down),
+                awake: path.radio.as_ref().is_some_and(Radio::is_awake),
+                energy_per_mbit: path.radio.as_ref().and_then(|radio| radio.per_mbit(path.rate_down)),
                 allowance_left: self.usage.remaining(rule),
                 allowance_until: until
                     .map(|at| now + Duration::from_secs(at.saturating_sub(clock).max(0) as u64)),

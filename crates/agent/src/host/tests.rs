@@ -1,10 +1,8 @@
 use super::*;
-use radio::{InterfaceKind, Profile};
-use std::sync::Arc;
+use radio::InterfaceKind;
 
 fn rule(pattern: &str) -> InterfaceRule {
-    let profile = Arc::new(Profile::silent("s", InterfaceKind::Wifi));
-    InterfaceRule { pattern: pattern.to_owned(), profile, allowance: None }
+    InterfaceRule { pattern: pattern.to_owned(), kind: InterfaceKind::Wifi, profile: None, allowance: None }
 }
 
 fn link(index: u32, name: &str, running: bool) -> Link {

@@ -1,6 +1,6 @@
 //! Metrics in the text format of Prometheus (version 0.0.4).
 
-use super::{AllowanceStatus, Interface, Status};
+use super::{AllowanceStatus, EnergyStatus, Interface, Status};
 use std::fmt::Write;
 
 /// Name without prefix, type, help, and value of a metric per interface.
@@ -24,13 +24,13 @@ const INTERFACE_METRICS: [InterfaceMetric; 11] = [
     }),
     ("share_ratio", "gauge", "Fraction of all bytes since the agent started.", |one| one.share),
     ("energy_joules_total", "counter", "Energy drawn by the radio according to its profile.", |one| {
-        Some(one.joules)
+        energy(one, |energy| energy.joules)
     }),
     ("switches", "gauge", "Number of switches to backup in the last minute.", |one| {
-        Some(one.switches as f64)
+        energy(one, |energy| energy.switches as f64)
     }),
     ("switching_saved_joules", "gauge", "Estimated energy saved by switching in the last minute.", |one| {
-        Some(one.saved_j)
+        energy(one, |energy| energy.saved_j)
     }),
     ("allowance_bytes", "gauge", "Data allowance per period.", |one| {
         allowance(one, |allowance| allowance.data_bytes)
@@ -73,6 +73,10 @@ pub fn metrics(status: &Status) -> String {
     out
 }
 
+fn energy(one: &Interface, read: fn(&EnergyStatus) -> f64) -> Option<f64> {
+    one.energy.as_ref().map(read)
+}
+
 fn allowance(one: &Interface, read: fn(&AllowanceStatus) -> u64) -> Option<f64> {
     one.allowance.as_ref().map(|allowance| read(allowance) as f64)
 }
@@ -99,8 +103,10 @@ mod tests {
             link: "up".to_owned(),
             channel: "rx".to_owned(),
             down_bytes: 10_000_000_000,
+            energy: Some(EnergyStatus::default()),
             ..Interface::default()
         });
+        status.interfaces.push(Interface { name: "eth0".to_owned(), ..Interface::default() });
         insta::assert_snapshot!(metrics(&status));
     }
 }

@@ -43,8 +43,6 @@ pub struct Interface {
     pub name: String,
     /// Kind, such as `wifi` or `lte`.
     pub kind: String,
-    /// Power profile.
-    pub radio: String,
     /// Round-trip time shown to the policy, in milliseconds; absent when not measured.
     #[serde(default)]
     pub round_trip_ms: Option<f64>,
@@ -66,9 +64,21 @@ pub struct Interface {
     pub up_bytes: u64,
     /// Fraction of all bytes since the start, 0 to 1; absent without traffic.
     pub share: Option<f64>,
+    /// Estimated energy; absent without a power profile.
+    #[serde(flatten)]
+    pub energy: Option<EnergyStatus>,
+    /// Data allowance.
+    pub allowance: Option<AllowanceStatus>,
+}
+
+/// Estimated energy of an interface, according to its power profile.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct EnergyStatus {
+    /// Name of the power profile.
+    pub radio: String,
     /// Power state named by the profile.
     pub power_state: String,
-    /// Energy since the start according to the profile, in joules.
+    /// Energy since the start, in joules.
     pub joules: f64,
     /// Switches to backup in the last minute.
     pub switches: u64,
@@ -76,8 +86,6 @@ pub struct Interface {
     pub tail_j: f64,
     /// Estimated energy saved by switching in the last minute, in joules; may be negative.
     pub saved_j: f64,
-    /// Data allowance.
-    pub allowance: Option<AllowanceStatus>,
 }
 
 /// Status of a player; values it does not report are absent.

@@ -23,12 +23,14 @@ fn interfaces(status: &Status) -> Table {
         .column(Column::number("down").unit("Mbit/s"))
         .column(Column::number("up").unit("Mbit/s"))
         .column(Column::number("total").unit("MB"))
-        .column(Column::number("share").unit("%"))
-        .column(Column::text("radio"))
-        .column(Column::number("energy").unit("J"))
-        .column(Column::text("allowance"));
+        .column(Column::number("share").unit("%"));
+    let has_energy = status.interfaces.iter().any(|one| one.energy.is_some());
+    if has_energy {
+        table = table.column(Column::text("radio")).column(Column::number("energy").unit("J"));
+    }
+    table = table.column(Column::text("allowance"));
     for one in &status.interfaces {
-        table = table.row(Row::new([
+        let mut row = Row::new([
             Cell::text(&*one.name),
             Cell::text(&*one.kind),
             Cell::text(&*one.link),
@@ -43,10 +45,14 @@ fn interfaces(status: &Status) -> Table {
             Cell::number(one.up_mbps, 2),
             Cell::number((one.down_bytes + one.up_bytes) as f64 / 1e6, 1),
             Cell::number(one.share.map_or(f64::NAN, |share| share * 100.0), 1),
-            Cell::text(&*one.power_state),
-            Cell::number(one.joules, 1),
-            Cell::text(allowance(one)),
-        ]));
+        ]);
+        if has_energy {
+            let energy = one.energy.as_ref();
+            row = row
+                .cell(Cell::text(energy.map_or("–", |energy| &*energy.power_state)))
+                .cell(Cell::number(energy.map_or(f64::NAN, |energy| energy.joules), 1));
+        }
+        table = table.row(row.cell(Cell::text(allowance(one))));
     }
     for remark in &status.remarks {
         table = table.note(remark.clone());

@@ -1,5 +1,5 @@
 use super::*;
-use crate::status::{AllowanceStatus, Connection, Subflow};
+use crate::status::{AllowanceStatus, Connection, EnergyStatus, Subflow};
 use report::TextStyle;
 
 #[test]
@@ -21,8 +21,11 @@ fn status_formats_as_tables_and_round_trips_as_json() {
         down_mbps: 15.8,
         down_bytes: 5_900_000,
         share: Some(0.98),
-        power_state: "active".to_owned(),
-        joules: 6.94,
+        energy: Some(EnergyStatus {
+            power_state: "active".to_owned(),
+            joules: 6.94,
+            ..EnergyStatus::default()
+        }),
         ..Interface::default()
     };
     let allowance = AllowanceStatus {
@@ -69,6 +72,10 @@ fn status_formats_as_tables_and_round_trips_as_json() {
     let text: Vec<String> =
         tables(&status).iter().map(|table| table.to_text(TextStyle { colour: false, width: 100 })).collect();
     insta::assert_snapshot!(text.join("\n"));
+    status.interfaces.iter_mut().for_each(|one| one.energy = None);
+    let without_radios = tables(&status)[0].to_text(TextStyle { colour: false, width: 100 });
+    assert!(!without_radios.contains("radio") && !without_radios.contains("energy"), "{without_radios}");
+    status.interfaces[0].energy = Some(EnergyStatus::default());
     let json = serde_json::to_string(&status).unwrap();
     assert_eq!(serde_json::from_str::<Status>(&json).unwrap(), status);
 }

@@ -25,7 +25,7 @@ use units::{Duration, Instant};
 
 pub(crate) const ENTRY: PolicyEntry = PolicyEntry {
     name: "qoe",
-    doc: "keeps cellular paths as backups while the others meet the deadlines of a `video` player",
+    doc: "keeps cellular and satellite paths as backups while the others meet the deadlines of a `video` player",
     parameters: parameters(
         "qoe",
         &[Key {
@@ -175,7 +175,7 @@ impl Policy for QoePolicy {
             );
         }
         self.regular_since = if regular { Some(self.regular_since.unwrap_or(now)) } else { None };
-        state.mark_cellular(!regular, actions);
+        state.mark_costly(!regular, actions);
     }
 
     fn interval(&self) -> Option<Duration> {

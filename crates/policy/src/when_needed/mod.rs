@@ -25,7 +25,7 @@ use units::{Bitrate, Duration};
 
 pub(crate) const ENTRY: PolicyEntry = PolicyEntry {
     name: "when-needed",
-    doc: "keeps cellular paths as backups while the others carry the demand of the applications",
+    doc: "keeps cellular and satellite paths as backups while the others carry the demand of the applications",
     parameters: parameters("when-needed", &KEYS),
     positional: &[],
     configure: |fields| {

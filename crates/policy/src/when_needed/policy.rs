@@ -376,7 +376,7 @@ impl Policy for WhenNeededPolicy {
         let preferred = paths().filter(|(_, path)| path.up && is_preferred(path.kind)).map(|(path, _)| path);
         let others_ready = regular && self.standby.is_ready(now);
         self.silent_paths.act(now, others_ready, self.parameters.silent, preferred, actions);
-        state.mark_cellular(!regular, actions);
+        state.mark_costly(!regular, actions);
         let costly = paths().filter(|(_, path)| !is_preferred(path.kind)).map(|(path, _)| path);
         self.standby.act(now, regular, self.parameters.standby, costly, actions);
     }

@@ -51,7 +51,7 @@ pub static PROFILE: Table = Table {
             name: "kind",
             shape: Shape::Choice(&KINDS),
             need: Required,
-            doc: "Technology of the interface. Policies treat cellular and other interfaces differently.",
+            doc: "Technology of the interface. For policies, cellular and satellite links are costly.",
             example: "\"lte\"",
         },
         Key {
@@ -232,12 +232,15 @@ const fn origin(name: &'static str, doc: &'static str) -> Key {
     Key { name, shape: Shape::Choice(&ORIGINS), need: Default("\"assumed\""), doc, example: "\"read\"" }
 }
 
-static KINDS: [Choice; 6] = [
+/// Kinds of interfaces, with the names of [`InterfaceKind::ALL`](crate::InterfaceKind::ALL).
+pub static KINDS: [Choice; 8] = [
     Choice::new("wifi", "IEEE 802.11"),
     Choice::new("lte", "4G"),
     Choice::new("3g", "UMTS, HSPA, and GSM"),
     Choice::new("5g", "5G New Radio"),
     Choice::new("bluetooth", "Bluetooth"),
+    Choice::new("ethernet", "Ethernet, or any other wire"),
+    Choice::new("satellite", "a satellite network"),
     Choice::new("other", "any other technology"),
 ];
 

@@ -4,7 +4,7 @@ mod format;
 mod read;
 mod write;
 
-pub use format::{PROFILE, PROFILE_SHAPE};
+pub use format::{KINDS, PROFILE, PROFILE_SHAPE};
 pub use read::ProfileValue;
 pub(crate) use read::{from_fields, from_toml};
 pub(crate) use write::to_toml;

@@ -7,7 +7,7 @@ use crate::support::Place;
 #[test]
 fn agent_without_privileges_names_the_missing_capability() {
     let place = Place::new();
-    place.write("agent.toml", "policy = 'none'\n[[interface]]\nmatch = 'wlan0'\nradio = 'huang2012.wifi'\n");
+    place.write("agent.toml", "policy = 'none'\n[[interface]]\nmatch = 'wlan0'\nkind = 'wifi'\n");
     let (code, stderr) = if is_root() {
         // Root without any capability; setpriv is a part of util-linux.
         let program = env!("CARGO_BIN_EXE_tandem");
