@@ -2,8 +2,9 @@
 
 use crate::failure::{Failure, reason};
 use crate::folder::Folder;
-use crate::output;
+use crate::output::{self, Terminal};
 use experiments::run::{Reaction, Run};
+use experiments::warnings::Warning;
 use sim::Experiment;
 use std::fs::File;
 use units::Duration;
@@ -25,6 +26,13 @@ pub(crate) fn named_reactions(experiment: &Experiment, reactions: &[testbed::Rea
         committed: reaction.committed,
     };
     reactions.iter().map(named).collect()
+}
+
+/// Prints the warnings of a run that were not printed before it.
+pub(crate) fn warn_further(terminal: Terminal, run: &Run, warned: &[Warning]) {
+    let further: Vec<Warning> =
+        run.warnings.iter().filter(|warning| !warned.contains(warning)).cloned().collect();
+    terminal.warn(&further);
 }
 
 /// Writes the results of a run, and its capture if it has one.

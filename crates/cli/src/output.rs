@@ -3,6 +3,7 @@
 use crate::arguments::{Colour, Format};
 use crate::failure::Failure;
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
+use experiments::warnings::Warning;
 use report::{Table, TextStyle};
 use scenario::Diagnostic;
 use std::io::{self, IsTerminal, Write};
@@ -38,6 +39,13 @@ impl Terminal {
             // A closed stderr is not an error.
             let _ = writeln!(io::stderr(), "{text}");
         }
+    }
+
+    /// Writes warnings to stderr, also when quiet: a result that they concern looks like any other.
+    pub(crate) fn warn(self, warnings: &[Warning]) {
+        let coloured = self.has_colour(io::stderr().is_terminal());
+        let text: String = warnings.iter().map(|one| warning(one, coloured)).collect();
+        let _ = io::stderr().write_all(text.as_bytes());
     }
 
     /// Reports a failure on stderr.
@@ -123,6 +131,16 @@ fn plain(message: &str, hint: &str, coloured: bool) -> String {
         if coloured { ("\u{1b}[1;91m", "\u{1b}[1;96m", "\u{1b}[1m", "\u{1b}[0m") } else { ("", "", "", "") };
     let hint = if hint.is_empty() { String::new() } else { format!("{cyan} hint{off}: {hint}\n") };
     format!("{red}error{off}{bold}: {message}{off}\n{hint}")
+}
+
+fn warning(warning: &Warning, coloured: bool) -> String {
+    let (yellow, cyan, bold, off) =
+        if coloured { ("\u{1b}[1;93m", "\u{1b}[1;96m", "\u{1b}[1m", "\u{1b}[0m") } else { ("", "", "", "") };
+    let hint = match warning.hint.as_str() {
+        "" => String::new(),
+        hint => format!("{cyan}  hint{off}: {hint}\n"),
+    };
+    format!("{yellow}warning{off}{bold}: {}{off}\n{hint}", warning.message)
 }
 
 /// Every problem of an input file: position, marked line, expectation, hint.

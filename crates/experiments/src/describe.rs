@@ -41,13 +41,6 @@ pub fn facts(experiment: &Experiment) -> Vec<(String, String)> {
     facts
 }
 
-/// Note for an experiment in which the policy has no effect.
-pub fn policy_note(experiment: &Experiment) -> Option<&'static str> {
-    let has_policy = !experiment.device.policy.is_none();
-    let single = matches!(experiment.transport.protocol, Protocol::Tcp { .. }) || experiment.paths.len() < 2;
-    (has_policy && single).then_some("All data uses one path: the policy has no effect.")
-}
-
 /// The distinct power profiles of an experiment, its paths' own profiles first.
 pub fn profiles(experiment: &Experiment) -> Vec<&Profile> {
     let own = experiment.paths.iter().map(|path| &*path.profile);

@@ -15,3 +15,4 @@ pub mod run;
 pub mod stats;
 pub mod timeline;
 pub mod video;
+pub mod warnings;

@@ -5,7 +5,7 @@ use crate::proxied_server::{ProxiedServer, ProxySetup};
 use crate::reaction::Reaction;
 use crate::run_controller::RunController;
 use crate::topology::{SERVER, Topology};
-use crate::translation::{check_supported, congestion_name};
+use crate::translation::{check_supported, congestion_name, note_multipath};
 use crate::{Error, Outcome};
 use emulator::{Lateness, Network, Transit};
 use linux::mib::Mib;
@@ -147,6 +147,7 @@ pub fn emulate(
     let transport = &experiment.transport;
     let sockets = match transport.protocol {
         Protocol::Mptcp if multipath => {
+            note_multipath(transport, &mut notes);
             Sockets::Mptcp(Some(congestion_name(&transport.config.congestion, &mut notes)))
         }
         _ => Sockets::Unchanged,

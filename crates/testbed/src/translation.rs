@@ -7,7 +7,7 @@ use crate::traffic::{ConnectionPlan, RunContext};
 use linux::socket::{Options, Protocol};
 use mptcp::{CongestionChoice, CongestionKind, SchedulerKind};
 use policy::PolicyConfig;
-use sim::Experiment;
+use sim::{Experiment, Transport};
 use std::net::SocketAddr;
 use units::Instant;
 
@@ -46,7 +46,7 @@ pub(crate) fn policy_for_device(policy: &PolicyConfig, notes: &mut Vec<String>) 
         || policy.clone(),
         |applied| {
             notes.push(format!(
-                "policy {policy}: a device cannot control the shares of a sender; {applied} is used instead"
+                "the policy `{policy}` is replaced by `{applied}`: a device cannot set the shares of a sender"
             ));
             applied
         },
@@ -60,11 +60,28 @@ pub(crate) fn congestion_name(choice: &CongestionChoice, notes: &mut Vec<String>
         CongestionChoice::Registered(CongestionKind::Cubic) => "cubic",
         CongestionChoice::Registered(CongestionKind::Bbr) => "bbr",
         other => {
-            notes.push(format!("congestion: Linux does not support {other}; each subflow uses reno"));
+            notes.push(format!(
+                "the congestion control `{other}` has no effect: Linux has `reno`, `cubic` and `bbr`, and each \
+                 subflow uses `reno`"
+            ));
             "reno"
         }
     }
     .to_owned()
+}
+
+/// Notes properties of Multipath TCP that Linux lacks.
+pub(crate) fn note_multipath(transport: &Transport, notes: &mut Vec<String>) {
+    let config = &transport.config;
+    if config.scheduler != SchedulerKind::Linux && transport.protocol == sim::Protocol::Mptcp {
+        notes.push(format!(
+            "the scheduler `{}` has no effect: Linux has only its own, which scenarios call `linux`",
+            config.scheduler
+        ));
+    }
+    if config.rec.is_some() {
+        notes.push("MPTCP-rec has no effect: Linux lacks it, and the run uses standard MPTCP".to_owned());
+    }
 }
 
 /// Plans the connections of an experiment. Notes unsupported properties of the transport.
@@ -76,12 +93,7 @@ pub(crate) fn connection_plans(
 ) -> Vec<ConnectionPlan> {
     let transport = &experiment.transport;
     let config = &transport.config;
-    if config.scheduler != SchedulerKind::Linux && transport.protocol == sim::Protocol::Mptcp {
-        notes.push(format!("scheduler: Linux supports only its own, not {}", config.scheduler));
-    }
-    if config.rec.is_some() {
-        notes.push("protocol: Linux does not support MPTCP-rec; the run uses standard MPTCP".to_owned());
-    }
+    note_multipath(transport, notes);
     let options = Options {
         congestion: Some(congestion_name(&config.congestion, notes)),
         // The kernel's send buffer grows with the congestion window. A fixed large buffer would

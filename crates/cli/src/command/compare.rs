@@ -27,6 +27,7 @@ pub(crate) fn run(arguments: &Compare, terminal: Terminal) -> Result<(), Failure
     bar.finish_and_clear();
     let comparison = comparison.map_err(|error| Failure::policy("--policies", &error))?;
 
+    terminal.warn(comparison.warnings());
     let json = comparison.to_json();
     let (result, page) = (output::pretty(&json), comparison.page().to_html());
     folder.write(&[

@@ -7,7 +7,9 @@ use crate::input;
 use crate::kernel::{self, lateness_quantiles, named_reactions};
 use crate::output::Terminal;
 use experiments::run::{Kernel, Programs, Run, prepare};
+use experiments::warnings::{self, World};
 use linux::signal::Signals;
+use sim::Experiment;
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
@@ -29,6 +31,14 @@ pub(crate) fn run(arguments: Emulate, terminal: Terminal) -> Result<(), Failure>
         // The time series would not be written.
         experiment.sample = Duration::ZERO;
     }
+    let replaced = Experiment {
+        traffic: Vec::new(),
+        duration: arguments.duration.unwrap_or(Duration::MAX),
+        ..experiment.clone()
+    };
+    let warned = warnings::of(&replaced, World::Programs);
+    terminal.warn(&warned);
+
     let mut words = arguments.command.into_iter();
     let Some(program) = words.next() else {
         return Err(Failure::Usage { message: "COMMAND is missing".to_owned(), hint: String::new() });
@@ -65,6 +75,7 @@ pub(crate) fn run(arguments: Emulate, terminal: Terminal) -> Result<(), Failure>
     experiment.traffic.clear();
     let run = Run::on_kernel(&scenario, experiment, emulated.outcome, kernel);
     terminal.note("");
+    kernel::warn_further(terminal, &run, &warned);
     terminal.print_to_stderr(&run.tables());
     if let Some(folder) = folder {
         kernel::write_results(&folder, &run, capture.as_ref())?;

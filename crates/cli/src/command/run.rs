@@ -25,6 +25,7 @@ pub(crate) fn run(arguments: &Run, terminal: Terminal) -> Result<(), Failure> {
     bar.finish_and_clear();
     let run = run.map_err(|error| Failure::policy("--policy", &error))?;
 
+    terminal.warn(&run.warnings);
     let json = run.to_json();
     let (result, series, page) = (output::pretty(&json), run.series_csv(), run.page().to_html());
     let mut files = vec![

@@ -8,6 +8,7 @@ use crate::logging::log_run;
 use crate::output::{self, Terminal};
 use crate::{input, progress, signals};
 use experiments::run::{CapturedSubflow, Kernel, Run, prepare};
+use experiments::warnings::{self, World};
 use std::fs::File;
 use std::io::{BufReader, Seek};
 use std::path::Path;
@@ -22,6 +23,9 @@ pub(crate) fn run(arguments: &Testbed, terminal: Terminal) -> Result<(), Failure
         .map_err(|error| Failure::policy("--policy", &error))?;
     experiment.capture = arguments.pcap;
     experiment.duration = arguments.duration.unwrap_or(experiment.duration);
+
+    let warned = warnings::of(&experiment, World::Kernel);
+    terminal.warn(&warned);
 
     let capture = arguments.pcap.then(|| folder.stream()).transpose()?;
     let stop = signals::stop_flag()?;
@@ -42,6 +46,7 @@ pub(crate) fn run(arguments: &Testbed, terminal: Terminal) -> Result<(), Failure
         programs: None,
     };
     let run = Run::on_kernel(&scenario, experiment, ran.outcome, kernel);
+    kernel::warn_further(terminal, &run, &warned);
 
     let json = run.to_json();
     kernel::write_results(&folder, &run, capture.as_ref())?;

@@ -17,3 +17,4 @@ mod shipped;
 mod support;
 mod testbed;
 mod tutorials;
+mod warnings;

@@ -15,6 +15,7 @@ fn shipped_scenarios_run() {
         let out = path.file_stem().unwrap().to_str().unwrap();
         let output = place.run(&["run", path.to_str().unwrap(), "--out", out]);
         assert_eq!(output.code, 0, "{out}: {}", output.err);
+        assert!(!output.err.contains("warning:"), "{out}: {}", output.err);
         assert_eq!(place.list(out), ["report.html", "result.json", "series.csv"]);
         ran += 1;
     }

@@ -9,6 +9,7 @@ mod tables;
 use crate::display::time_unit;
 use crate::parallel;
 use crate::run::prepare;
+use crate::warnings::{self, Warning, World};
 use metrics::Metric;
 use policy::{PolicyConfig, PolicyError};
 use report::{Estimate, Page, Table};
@@ -72,6 +73,7 @@ pub struct Comparison {
     metrics: Vec<Metric>,
     /// Whether every seed gave the same run.
     repeats: bool,
+    warnings: Vec<Warning>,
 }
 
 /// Results of one case.
@@ -125,6 +127,9 @@ pub fn compare(
             outcomes: outcomes.by_ref().take(seeds.len()).collect(),
         });
     }
+    let experiments = cases.iter().map(|case| (case.name.as_str(), &case.experiment));
+    let mut warnings = warnings::of_cases(experiments);
+    warnings.extend(equal_cases(&cases));
     let metrics = cases.first().map_or_else(Vec::new, |first| metrics::metrics(&first.experiment));
     Ok(Comparison {
         title: scenario.title.clone(),
@@ -134,7 +139,33 @@ pub fn compare(
         seeds,
         cases,
         metrics,
+        warnings,
     })
+}
+
+/// A warning for each case whose runs equal those of an earlier case without another explanation.
+fn equal_cases(cases: &[Compared]) -> Vec<Warning> {
+    let equals = |a: &Compared, b: &Compared| {
+        let pairs = a.outcomes.iter().zip(&b.outcomes);
+        pairs.into_iter().all(|(a, b)| a.paths == b.paths && a.connections == b.connections)
+    };
+    let mut warnings = Vec::new();
+    let unexplained = |case: &&Compared| warnings::of(&case.experiment, World::Simulation).is_empty();
+    for (i, case) in cases.iter().enumerate().filter(|(_, case)| unexplained(case)) {
+        let Some(first) = cases[..i].iter().find(|first| equals(first, case)) else { continue };
+        let message = format!("`{}` and `{}` gave the same runs, byte for byte", first.name, case.name);
+        warnings.push(Warning::new(message, reason_of_equality(&first.experiment, &case.experiment)));
+    }
+    warnings
+}
+
+/// The probable reason why two different experiments had the same outcome.
+fn reason_of_equality(a: &Experiment, b: &Experiment) -> &'static str {
+    if a.transport.config.scheduler == b.transport.config.scheduler {
+        return "the varied settings have no effect on this traffic over these paths";
+    }
+    "these schedulers choose alike until a slow path would block the window or delay the end of the data: \
+     try a smaller `transport.recv_buffer`, paths that differ more, or traffic of kind `file`"
 }
 
 impl Compared {
@@ -162,6 +193,11 @@ impl Comparison {
     /// A row for each run: each case and seed.
     pub fn runs_table(&self) -> Table {
         tables::runs(self)
+    }
+
+    /// Settings without effect, suspicious figures, and cases with the same outcome.
+    pub fn warnings(&self) -> &[Warning] {
+        &self.warnings
     }
 
     /// The HTML report.
@@ -202,6 +238,7 @@ impl Comparison {
             "kind": "compare",
             "tandem": env!("CARGO_PKG_VERSION"),
             "title": self.title,
+            "warnings": warnings::to_json(&self.warnings),
             "seeds": seeds,
             "cases": cases,
         })

@@ -24,7 +24,7 @@ pub(super) fn page(comparison: &Comparison) -> Page {
 
 fn results(comparison: &Comparison) -> Section {
     let mut tables = comparison.tables().into_iter();
-    let mut section = Section::new("Comparison");
+    let mut section = page::warnings(Section::new("Comparison"), &comparison.warnings);
     if let Some(means) = tables.next() {
         section = section.table(means);
     }

@@ -2,7 +2,6 @@
 
 use super::Comparison;
 use super::metrics::Metric;
-use crate::describe;
 use crate::display::decimals;
 use report::{Cell, Column, Estimate, Row, Table, Tone};
 
@@ -37,8 +36,6 @@ pub(super) fn means(comparison: &Comparison) -> Table {
     } else if count > 1 {
         table = table.note("Mean ± half the width of the 95 % confidence interval (Student’s t).");
     }
-    let note = comparison.cases.iter().find_map(|case| describe::policy_note(&case.experiment));
-    table = note.into_iter().fold(table, Table::note);
     missing.into_iter().fold(table, Table::note)
 }
 

@@ -1,7 +1,7 @@
 //! `result.json` of a run.
 
 use super::{CapturedSubflow, Kernel, Reaction, Run};
-use crate::describe;
+use crate::{describe, warnings};
 use serde_json::{Map, Value, json};
 use sim::Timeline;
 use units::{Duration, Instant};
@@ -13,6 +13,7 @@ pub(super) fn result(run: &Run) -> Value {
     object.insert("tandem".to_owned(), json!(env!("CARGO_PKG_VERSION")));
     object.insert("title".to_owned(), json!(run.title));
     object.insert("policy".to_owned(), json!(run.experiment.device.policy.to_string()));
+    object.insert("warnings".to_owned(), warnings::to_json(&run.warnings));
     if let Ok(Value::Object(outcome)) = serde_json::to_value(&run.outcome) {
         object.extend(outcome);
     }

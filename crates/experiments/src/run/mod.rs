@@ -6,6 +6,7 @@ mod page;
 mod series;
 mod tables;
 
+use crate::warnings::{self, Warning, World};
 use policy::{PolicyConfig, PolicyError};
 use report::{Page, Table};
 use scenario::Scenario;
@@ -37,6 +38,8 @@ pub struct Run {
     pub experiment: Experiment,
     /// Outcome of the experiment.
     pub outcome: Outcome,
+    /// Settings without effect, and suspicious figures.
+    pub warnings: Vec<Warning>,
     /// Measurements of the kernel run; `None` for a simulation.
     pub kernel: Option<Kernel>,
 }
@@ -122,12 +125,14 @@ pub fn simulate(
     let mut experiment = prepare(scenario, settings.seed, settings.policy.as_ref())?;
     experiment.capture = settings.capture;
     let outcome = sim::run_with_progress(&experiment, progress);
+    let warnings = warnings::of(&experiment, World::Simulation);
     Ok(Run {
         title: scenario.title.clone(),
         description: scenario.description.clone(),
         source: scenario.source.clone(),
         experiment,
         outcome,
+        warnings,
         kernel: None,
     })
 }
@@ -154,14 +159,18 @@ pub fn prepare(
 }
 
 impl Run {
-    /// A run of `experiment`, made from `scenario`, on a kernel.
+    /// A run of `experiment`, made from `scenario`, on a kernel. The kernel's notes become warnings.
     pub fn on_kernel(scenario: &Scenario, experiment: Experiment, outcome: Outcome, kernel: Kernel) -> Self {
+        let world = if kernel.programs.is_some() { World::Programs } else { World::Kernel };
+        let mut warnings = warnings::of(&experiment, world);
+        warnings.extend(kernel.notes.iter().map(|note| Warning::new(&**note, "`tandem run` simulates it")));
         Self {
             title: scenario.title.clone(),
             description: scenario.description.clone(),
             source: scenario.source.clone(),
             experiment,
             outcome,
+            warnings,
             kernel: Some(kernel),
         }
     }

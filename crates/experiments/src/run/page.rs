@@ -1,7 +1,7 @@
 //! HTML report of a run.
 
 use super::{Run, tables};
-use crate::page::{footer, kernel_footer, one_line, unbroken};
+use crate::page::{footer, kernel_footer, one_line, unbroken, warnings};
 use crate::{describe, timeline, video};
 use report::{Axis, Bars, Estimate, Page, Section, literal};
 
@@ -17,7 +17,8 @@ pub(super) fn page(run: &Run) -> Page {
     let more = tables.split_off(4);
     let [device, paths, energy, connections]: [report::Table; 4] =
         tables.try_into().expect("a run has at least four tables");
-    let result = Section::new("Result").table(device).table(connections).table(paths);
+    let result =
+        warnings(Section::new("Result"), &run.warnings).table(device).table(connections).table(paths);
     page = page
         .section(more.into_iter().fold(result, Section::table))
         .section(Section::new("Energy").table(energy).charts([energy_bars(run)]));

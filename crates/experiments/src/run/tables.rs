@@ -9,8 +9,7 @@ use units::Duration;
 
 /// Device, paths, energy, connections, and the tables that only some runs have.
 pub(super) fn tables(experiment: &Experiment, outcome: &Outcome) -> Vec<Table> {
-    let mut all =
-        vec![device(experiment, outcome), paths(outcome), energy(experiment, outcome), connections(outcome)];
+    let mut all = vec![device(outcome), paths(outcome), energy(experiment, outcome), connections(outcome)];
     all.extend(crate::video::table(outcome));
     all.extend(middleboxes(outcome));
     all.extend(background(outcome));
@@ -19,12 +18,8 @@ pub(super) fn tables(experiment: &Experiment, outcome: &Outcome) -> Vec<Table> {
 
 /// Tables of a run with user programs, for which per-connection results are not available.
 pub(super) fn with_programs(experiment: &Experiment, outcome: &Outcome, programs: &Programs) -> Vec<Table> {
-    let mut all = vec![
-        device(experiment, outcome),
-        paths(outcome),
-        delays(outcome, programs),
-        energy(experiment, outcome),
-    ];
+    let mut all =
+        vec![device(outcome), paths(outcome), delays(outcome, programs), energy(experiment, outcome)];
     all.extend(middleboxes(outcome));
     all.extend(background(outcome));
     all.push(multipath(programs));
@@ -60,14 +55,14 @@ fn multipath(programs: &Programs) -> Table {
         .row(Row::new([count(requested), count(accepted), count(joined)]))
 }
 
-fn device(experiment: &Experiment, outcome: &Outcome) -> Table {
+fn device(outcome: &Outcome) -> Table {
     let device = &outcome.device;
     let lifespan = device.lifespan_s.unwrap_or(f64::NAN);
     let (unit, seconds) = time_unit([lifespan]);
     let lifespan = lifespan / seconds;
     let efficiency = device.efficiency_mbit_per_j.unwrap_or(f64::NAN);
     let number = |value: f64| Cell::number(value, decimals([value]));
-    let table = Table::new("Device")
+    Table::new("Device")
         .column(Column::text("device"))
         .column(Column::text("policy"))
         .column(Column::number("energy").unit("J"))
@@ -83,8 +78,7 @@ fn device(experiment: &Experiment, outcome: &Outcome) -> Table {
             number(lifespan),
             Cell::number(100.0 * device.battery_left, 1),
             number(efficiency),
-        ]));
-    describe::policy_note(experiment).into_iter().fold(table, Table::note)
+        ]))
 }
 
 fn paths(outcome: &Outcome) -> Table {

@@ -1,0 +1,151 @@
+//! Keys of `[transport]` without effect.
+//!
+//! A value counts as given if neither preset has it: the presets fill in keys that the protocol
+//! does not use.
+
+use super::{Warning, World, has, names, second_path, single_path};
+use link::Codel;
+use mptcp::{Config, EcnMode, SchedulerKind};
+use sim::{Experiment, Hop, Protocol};
+
+pub(super) fn check(experiment: &Experiment, world: World, warnings: &mut Vec<Warning>) {
+    let config = &experiment.transport.config;
+    let rec = config.rec.filter(|_| experiment.transport.protocol == Protocol::Mptcp);
+    if let Some(why) = single_path(experiment) {
+        check_multipath_keys(experiment, why, warnings);
+    } else if let Some(rec) = rec.filter(|_| world == World::Simulation) {
+        if rec.path_choice && is_given(|config| &config.scheduler, config) {
+            warnings.push(Warning::new(
+                format!("the scheduler `{}` has no effect: MPTCP-rec chooses the paths", config.scheduler),
+                "set `rec.path_choice = false`, or remove `scheduler`",
+            ));
+        }
+        if rec.rates && is_given(|config| &config.congestion, config) {
+            warnings.push(Warning::new(
+                format!(
+                    "the congestion control `{}` has no effect: the receiver sets the rates in MPTCP-rec",
+                    config.congestion
+                ),
+                "set `rec.rates = false`, or remove `congestion`",
+            ));
+        }
+    }
+    check_dependent_keys(experiment, warnings);
+    if world != World::Simulation {
+        check_kernel(config, warnings);
+    }
+}
+
+/// True if the value differs from those of both presets.
+fn is_given<T: PartialEq>(value: impl Fn(&Config) -> &T, config: &Config) -> bool {
+    *value(config) != *value(&Config::default()) && *value(config) != *value(&Config::linux())
+}
+
+/// Keys that need two subflows.
+fn check_multipath_keys(experiment: &Experiment, why: &str, warnings: &mut Vec<Warning>) {
+    let config = &experiment.transport.config;
+    if is_given(|config| &config.scheduler, config) {
+        warnings.push(Warning::new(
+            format!("the scheduler `{}` has no effect: {why}", config.scheduler),
+            second_path(experiment),
+        ));
+    }
+    let mut keys = Vec::new();
+    let tcp = experiment.transport.protocol != Protocol::Mptcp;
+    for (key, is_set) in [
+        ("opportunistic", config.opportunistic),
+        ("penalise", config.penalise),
+        ("checksum", config.checksum && tcp),
+        ("max_subflows", config.max_subflows != u8::MAX),
+    ] {
+        keys.extend(is_set.then_some(key));
+    }
+    if !keys.is_empty() {
+        let message = format!("{} {} no effect: {why}", names(&keys), has(&keys));
+        warnings.push(Warning::new(message, second_path(experiment)));
+    }
+}
+
+/// Keys that need another one.
+fn check_dependent_keys(experiment: &Experiment, warnings: &mut Vec<Warning>) {
+    let config = &experiment.transport.config;
+    if !config.sack {
+        let keys: Vec<&str> = [("rack", config.rack), ("dsack", config.dsack), ("prr", config.prr)]
+            .into_iter()
+            .filter_map(|(key, is_set)| is_set.then_some(key))
+            .collect();
+        if !keys.is_empty() {
+            warnings.push(Warning::new(
+                format!("{} {} no effect without `sack`", names(&keys), has(&keys)),
+                "remove `sack = false`",
+            ));
+        }
+    }
+    if config.paws && !config.timestamps {
+        warnings
+            .push(Warning::new("`paws` has no effect without `timestamps`", "remove `timestamps = false`"));
+    }
+    let shares = config.scheduler == SchedulerKind::Share || experiment.device.policy.for_device().is_some();
+    if config.subflow_buffer != u64::MAX && !shares {
+        warnings.push(Warning::new(
+            format!("`subflow_buffer` has no effect with the scheduler `{}`", config.scheduler),
+            "the scheduler `share` and the policy `emtcp` with its ideal actuator use it",
+        ));
+    }
+    if config.max_addresses != u8::MAX {
+        warnings.push(Warning::new(
+            "`max_addresses` has no effect: the hosts of a scenario announce no addresses",
+            "remove `max_addresses`",
+        ));
+    }
+    if config.ecn == EcnMode::Request && !has_marking_queue(experiment) {
+        warnings.push(Warning::new(
+            "`ecn = \"request\"` has no effect: no queue marks packets",
+            "add `queue = { codel = true, ecn = true }` to a direction of a path",
+        ));
+    }
+    if let Some(keepalive) = config.keepalive.filter(|keepalive| keepalive.idle >= experiment.duration) {
+        warnings.push(Warning::new(
+            format!(
+                "`keepalive` has no effect: its idle time of {} is not shorter than the run of {}",
+                keepalive.idle, experiment.duration
+            ),
+            "choose a shorter `idle` or a longer `duration`",
+        ));
+    }
+}
+
+fn has_marking_queue(experiment: &Experiment) -> bool {
+    let marks = |hop: &Hop| match hop {
+        Hop::Link(link) => matches!(link.codel, Some(Codel { ecn: true, .. })),
+        Hop::Cell { .. } => false,
+    };
+    experiment.paths.iter().any(|path| marks(&path.down) || marks(&path.up))
+}
+
+/// Keys for which the kernel keeps its own values.
+fn check_kernel(config: &Config, warnings: &mut Vec<Warning>) {
+    let given = [
+        ("opportunistic", config.opportunistic),
+        ("penalise", config.penalise),
+        ("max_subflows", config.max_subflows != u8::MAX),
+        ("initial_window", is_given(|config| &config.initial_window, config)),
+        ("sack", !config.sack),
+        ("timestamps", !config.timestamps),
+        ("delayed_ack", is_given(|config| &config.delayed_ack, config)),
+        ("initial_rto", is_given(|config| &config.initial_rto, config)),
+        ("min_rto", is_given(|config| &config.min_rto, config)),
+        ("max_rto", is_given(|config| &config.max_rto, config)),
+        ("max_retries", is_given(|config| &config.max_retries, config)),
+        ("stale_after", is_given(|config| &config.stale_after, config)),
+        ("keepalive", config.keepalive.is_some()),
+        ("pacing", config.pacing),
+    ];
+    let keys: Vec<&str> = given.into_iter().filter_map(|(key, is_set)| is_set.then_some(key)).collect();
+    if !keys.is_empty() {
+        warnings.push(Warning::new(
+            format!("{} {} no effect on a kernel, which keeps its own values", names(&keys), has(&keys)),
+            "`tandem run` simulates them",
+        ));
+    }
+}
