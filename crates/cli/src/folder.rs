@@ -1,9 +1,14 @@
 //! Folders of results, written as a whole or not at all.
 //!
 //! Files are written to a hidden folder, which is renamed at the end. A killed program leaves at
-//! most the hidden folder, which the next run removes.
+//! most the hidden folder, which the next run removes. Earlier results of other settings are
+//! renamed, not replaced.
 
 use crate::failure::Failure;
+use crate::output::Terminal;
+use crate::provenance::{Earlier, Provenance};
+use scenario::InputFile;
+use serde_json::Value;
 use std::fs::{self, File};
 use std::io::{self, Seek};
 use std::path::{Path, PathBuf};
@@ -33,6 +38,28 @@ const MAX_WRITE_TIME: Duration = Duration::from_secs(60);
 /// Part of the name of a hidden folder, after that of the final one.
 const HIDDEN_INFIX: &str = ".tandem-part-";
 
+/// Number of hexadecimal digits that name kept results without an id.
+const KEPT_DIGITS: usize = 12;
+
+/// Written results.
+#[derive(Debug)]
+#[must_use]
+pub(crate) struct Written {
+    report: PathBuf,
+    /// Fate of earlier results in the same folder; empty if the new ones replaced equal ones.
+    earlier: String,
+}
+
+impl Written {
+    /// Names the report, and the fate of earlier results, on stderr.
+    pub(crate) fn announce(&self, terminal: Terminal) {
+        terminal.note(&format!("\nreport: {}", self.report.display()));
+        if !self.earlier.is_empty() {
+            terminal.note(&self.earlier);
+        }
+    }
+}
+
 /// The folder of results of a run.
 #[derive(Debug)]
 pub(crate) struct Folder {
@@ -40,6 +67,8 @@ pub(crate) struct Folder {
     shown: PathBuf,
     /// Absolute path; links are resolved if it exists.
     target: PathBuf,
+    /// Provenance of the new results; without one they replace any earlier results.
+    made_by: Option<Provenance>,
 }
 
 impl Folder {
@@ -48,7 +77,7 @@ impl Folder {
         let target = fs::canonicalize(path)
             .or_else(|_| std::path::absolute(path))
             .map_err(|error| Failure::write(path, &error))?;
-        let folder = Self { shown: path.to_owned(), target };
+        let folder = Self { shown: path.to_owned(), target, made_by: None };
         if folder.target.file_name().is_none() {
             return Err(folder.refuse("it has no name of its own"));
         }
@@ -61,6 +90,11 @@ impl Folder {
         Ok(folder)
     }
 
+    /// Keeps earlier results of other settings when the results of `made_by` are written.
+    pub(crate) fn made_by(self, made_by: &Provenance) -> Self {
+        Self { made_by: Some(made_by.clone()), ..self }
+    }
+
     /// Returns an unnamed temporary file on the same file system, for data too large for memory.
     /// The kernel removes it when the program ends.
     pub(crate) fn stream(&self) -> Result<File, Failure> {
@@ -68,7 +102,7 @@ impl Folder {
     }
 
     /// Writes all files and moves the folder to its place.
-    pub(crate) fn write(&self, files: &[(&str, &[u8])]) -> Result<(), Failure> {
+    pub(crate) fn write(&self, files: &[(&str, &[u8])]) -> Result<Written, Failure> {
         self.write_with(files, None)
     }
 
@@ -77,14 +111,55 @@ impl Folder {
         &self,
         files: &[(&str, &[u8])],
         stream: Option<(&str, &File)>,
-    ) -> Result<(), Failure> {
+    ) -> Result<Written, Failure> {
         let mut names = files.iter().map(|(name, _)| name).chain(stream.iter().map(|(name, _)| name));
         debug_assert!(
             names.all(|name| RESULT_FILES.contains(name)),
             "a file that is not listed in RESULT_FILES"
         );
         self.check()?;
-        self.write_all(files, stream).map_err(|error| Failure::write(&self.shown, &error))
+        let (kept, earlier) = self.earlier();
+        self.write_all(files, stream, kept.as_deref())
+            .map_err(|error| Failure::write(&self.shown, &error))?;
+        Ok(Written { report: self.file("report.html"), earlier })
+    }
+
+    /// Name under which earlier results are kept, if they are, and a note on their fate.
+    fn earlier(&self) -> (Option<String>, String) {
+        let Some(made_by) = &self.made_by else { return (None, String::new()) };
+        let Ok(bytes) = fs::read(self.target.join(MARKER)) else { return (None, String::new()) };
+        let result: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+        let relation = made_by.compare(&result["made_by"]);
+        match relation {
+            Earlier::Same => (None, String::new()),
+            Earlier::Edited if !made_by.keeps_edited() => {
+                (None, "replaced earlier results: an input file has changed since".to_owned())
+            }
+            Earlier::Edited | Earlier::Other => {
+                let id = result["made_by"]["id"].as_str().map(str::to_owned);
+                let id = id.unwrap_or_else(|| InputFile::new("", &bytes).sha256[..KEPT_DIGITS].to_owned());
+                let kept = self.kept_name(&id);
+                let why = if relation == Earlier::Edited { "other input files" } else { "other settings" };
+                let place = self.shown.with_file_name(&kept);
+                let note = format!("earlier results of {why} are kept: {}", place.display());
+                (Some(kept), note)
+            }
+        }
+    }
+
+    /// A free name for results with this id. Results of the same id are equal and may be replaced.
+    fn kept_name(&self, id: &str) -> String {
+        let name = self.target.file_name().map(|name| name.to_string_lossy().into_owned());
+        let base = format!("{}-{id}", name.unwrap_or_default());
+        let is_free = |name: &String| {
+            let target = self.parent().join(name);
+            let Ok(bytes) = fs::read(target.join(MARKER)) else { return !target.exists() };
+            let result: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+            let other = Self { shown: target.clone(), target, made_by: None };
+            result["made_by"]["id"] == *id && other.check().is_ok()
+        };
+        let numbered = (2_u32..).map(|n| format!("{base}-{n}"));
+        core::iter::once(base.clone()).chain(numbered).find(is_free).unwrap_or(base)
     }
 
     /// Path of a result file, relative as the folder was given.
@@ -92,7 +167,12 @@ impl Folder {
         self.shown.join(name)
     }
 
-    fn write_all(&self, files: &[(&str, &[u8])], stream: Option<(&str, &File)>) -> io::Result<()> {
+    fn write_all(
+        &self,
+        files: &[(&str, &[u8])],
+        stream: Option<(&str, &File)>,
+        kept: Option<&str>,
+    ) -> io::Result<()> {
         let parent = self.parent();
         fs::create_dir_all(parent)?;
         self.remove_leftovers(parent);
@@ -107,7 +187,13 @@ impl Folder {
             stream.rewind()?;
             io::copy(&mut stream, &mut File::create(content.join(name))?)?;
         }
-        let old = new.path().join("old");
+        let old = match kept {
+            Some(name) => parent.join(name),
+            None => new.path().join("old"),
+        };
+        if kept.is_some() && old.exists() {
+            fs::rename(&old, new.path().join("old"))?;
+        }
         if self.target.exists() {
             fs::rename(&self.target, &old)?;
         }

@@ -3,45 +3,83 @@
 use crate::failure::{Failure, reason};
 use scenario::{Scenario, Setting};
 use std::fs;
-use std::path::Path;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
 
-/// Reads a scenario with keys overridden by `--set`. Files that it names are read from its folder.
-pub(crate) fn scenario(path: &Path, settings: &[Setting]) -> Result<Scenario, Failure> {
-    let name = path.display().to_string();
-    let bytes = fs::read(path).map_err(|error| Failure::Unreadable {
-        message: format!("cannot read the scenario {name}: {}", reason(&error)),
-        hint: "`scenarios/` holds examples, docs/reference/scenario.md describes the format".to_owned(),
-    })?;
-    let scenario = Scenario::parse_bytes(&name, &bytes, &files_beside(path)).map_err(Failure::Input)?;
-    if settings.is_empty() { Ok(scenario) } else { apply(path, &scenario, "--set", settings) }
+/// A scenario file as it was read, before settings are applied.
+#[derive(Debug, Clone)]
+pub(crate) struct Input {
+    /// Path as given, for messages.
+    shown: String,
+    /// File name without folders.
+    pub(crate) file: String,
+    /// Folder of the files that the scenario names.
+    folder: PathBuf,
+    bytes: Vec<u8>,
 }
 
-/// Applies settings, given by `option`, to a scenario.
-pub(crate) fn apply(
-    path: &Path,
-    scenario: &Scenario,
-    option: &str,
-    settings: &[Setting],
-) -> Result<Scenario, Failure> {
-    let text = Setting::apply(settings, &scenario.source)
-        .map_err(|error| Failure::Usage { message: format!("{option}: {error}"), hint: error.hint() })?;
-    let given: Vec<String> = settings.iter().map(Setting::to_string).collect();
-    // Diagnostics quote lines of the changed text, so its name tells it from the file.
-    let name = format!("{} with {}", path.display(), given.join(" "));
-    let mut read = Scenario::parse(&name, &text, &files_beside(path)).map_err(Failure::Input)?;
-    if !settings.iter().any(|setting| setting.key() == "title") {
-        // The default title is the name of the file, without the settings.
-        read.title.clone_from(&scenario.title);
+impl Input {
+    /// Reads a scenario file; `-` is the standard input, with files named from the current folder.
+    pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
+        let is_stdin = path == Path::new("-");
+        let shown = if is_stdin { "the standard input".to_owned() } else { path.display().to_string() };
+        let read = if is_stdin {
+            let mut bytes = Vec::new();
+            io::stdin().read_to_end(&mut bytes).map(|_| bytes)
+        } else {
+            fs::read(path)
+        };
+        let bytes = read.map_err(|error| Failure::Unreadable {
+            message: format!("cannot read the scenario {shown}: {}", reason(&error)),
+            hint: "`scenarios/` holds examples, docs/reference/scenario.md describes the format".to_owned(),
+        })?;
+        let file = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+        Ok(Self { shown, file, folder, bytes })
     }
-    Ok(read)
-}
 
-fn files_beside(path: &Path) -> impl Fn(&str) -> Result<String, String> {
-    let folder = path.parent().unwrap_or(Path::new("")).to_owned();
-    move |file: &str| fs::read_to_string(folder.join(file)).map_err(|error| reason(&error))
-}
+    /// File name without extension, for the folder of results.
+    pub(crate) fn stem(&self) -> &str {
+        match self.file.as_str() {
+            "-" => "stdin",
+            file => file.rsplit_once('.').map_or(file, |(stem, _)| stem),
+        }
+    }
 
-/// File name of the scenario without extension, for the folder of results.
-pub(crate) fn stem(path: &Path) -> String {
-    path.file_stem().map_or_else(|| "scenario".to_owned(), |stem| stem.to_string_lossy().into_owned())
+    /// Content of the file.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Parses the scenario with keys overridden by `--set`.
+    pub(crate) fn scenario(&self, settings: &[Setting]) -> Result<Scenario, Failure> {
+        let scenario =
+            Scenario::parse_bytes(&self.shown, &self.bytes, &self.files()).map_err(Failure::Input)?;
+        if settings.is_empty() { Ok(scenario) } else { self.apply(&scenario, "--set", settings) }
+    }
+
+    /// Applies settings, given by `option`, to a scenario.
+    pub(crate) fn apply(
+        &self,
+        scenario: &Scenario,
+        option: &str,
+        settings: &[Setting],
+    ) -> Result<Scenario, Failure> {
+        let text = Setting::apply(settings, &scenario.source)
+            .map_err(|error| Failure::Usage { message: format!("{option}: {error}"), hint: error.hint() })?;
+        let given: Vec<String> = settings.iter().map(Setting::to_string).collect();
+        // Diagnostics quote lines of the changed text, so its name tells it from the file.
+        let name = format!("{} with {}", self.shown, given.join(" "));
+        let mut read = Scenario::parse(&name, &text, &self.files()).map_err(Failure::Input)?;
+        if !settings.iter().any(|setting| setting.key() == "title") {
+            // The default title is the name of the file, without the settings.
+            read.title.clone_from(&scenario.title);
+        }
+        Ok(read)
+    }
+
+    fn files(&self) -> impl Fn(&str) -> Result<String, String> {
+        let folder = self.folder.clone();
+        move |file: &str| fs::read_to_string(folder.join(file)).map_err(|error| reason(&error))
+    }
 }

@@ -1,8 +1,9 @@
 //! Shared parts of the commands that run on the real kernel.
 
 use crate::failure::{Failure, reason};
-use crate::folder::Folder;
+use crate::folder::{Folder, Written};
 use crate::output::{self, Terminal};
+use crate::provenance::Provenance;
 use experiments::run::{Reaction, Run};
 use experiments::warnings::Warning;
 use sim::Experiment;
@@ -36,8 +37,16 @@ pub(crate) fn warn_further(terminal: Terminal, run: &Run, warned: &[Warning]) {
 }
 
 /// Writes the results of a run, and its capture if it has one.
-pub(crate) fn write_results(folder: &Folder, run: &Run, capture: Option<&File>) -> Result<(), Failure> {
-    let (result, series, page) = (output::pretty(&run.to_json()), run.series_csv(), run.page().to_html());
+pub(crate) fn write_results(
+    folder: &Folder,
+    run: &Run,
+    made_by: &Provenance,
+    capture: Option<&File>,
+) -> Result<Written, Failure> {
+    let mut json = run.to_json();
+    made_by.put_into(&mut json);
+    let (result, page) = (output::pretty(&json), run.page().to_html());
+    let series = made_by.id_in_series(&run.series_csv());
     let files = [
         ("result.json", result.as_bytes()),
         ("series.csv", series.as_bytes()),

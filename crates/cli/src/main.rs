@@ -12,6 +12,7 @@ mod logging;
 mod output;
 mod player_page;
 mod progress;
+mod provenance;
 mod service;
 mod signals;
 

@@ -7,34 +7,22 @@
 
 mod build;
 mod docs;
+mod files;
 mod format;
 mod setting;
 mod used_trace;
 
 pub use docs::docs_markdown;
+pub use files::{Files, InputFile};
 pub use schema::{Diagnostic, Place};
 pub use setting::{Setting, SettingError};
 pub use used_trace::UsedTrace;
 
 use build::Generated;
+use files::Recorder;
 use link::Rate;
 use sim::{Experiment, Hop};
 use units::Seed;
-
-/// Access to the files that a scenario names: traces, manifests and radio profiles.
-pub trait Files {
-    /// Reads the file at `path`, relative to the folder of the scenario.
-    ///
-    /// # Errors
-    /// A short reason, such as "no such file".
-    fn read(&self, path: &str) -> Result<String, String>;
-}
-
-impl<F: Fn(&str) -> Result<String, String>> Files for F {
-    fn read(&self, path: &str) -> Result<String, String> {
-        self(path)
-    }
-}
 
 /// A valid scenario.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,6 +37,8 @@ pub struct Scenario {
     pub experiment: Experiment,
     /// The trace files, in the order of the paths, down before up.
     pub traces: Vec<UsedTrace>,
+    /// Files that the scenario names, in the order of their first use.
+    pub files: Vec<InputFile>,
     generated: Vec<Generated>,
 }
 
@@ -58,8 +48,9 @@ impl Scenario {
     /// # Errors
     /// Every problem, in the order of the file.
     pub fn parse(name: &str, text: &str, files: &dyn Files) -> Result<Self, Vec<Diagnostic>> {
+        let recorder = Recorder::new(files);
         let built = schema::read(name, text, &format::SCENARIO, |root, problems| {
-            build::build(root, problems, files)
+            build::build(root, problems, &recorder)
         })?;
         let title = if built.title.trim().is_empty() { file_stem(name).to_owned() } else { built.title };
         Ok(Self {
@@ -68,6 +59,7 @@ impl Scenario {
             source: text.to_owned(),
             experiment: built.experiment,
             traces: built.traces,
+            files: recorder.into_files(),
             generated: built.generated,
         })
     }

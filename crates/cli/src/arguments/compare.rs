@@ -54,6 +54,13 @@ pub(crate) struct Compare {
 #[derive(Debug, Clone)]
 pub(crate) struct Variation(pub(crate) Vec<Setting>);
 
+impl std::fmt::Display for Variation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let values: Vec<&str> = self.0.iter().map(Setting::text).collect();
+        write!(f, "{}={}", self.0.first().map_or_else(String::new, Setting::key), values.join(","))
+    }
+}
+
 fn variation(text: &str) -> Result<Variation, String> {
     Setting::alternatives(text).map(Variation).map_err(|error| {
         format!("{error},…\n  hint: for example `transport.scheduler=min-rtt,blest` or `path.lte.down.loss=0,0.01`")

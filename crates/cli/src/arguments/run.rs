@@ -21,7 +21,7 @@ Examples:
   tandem run scenarios/handover.toml --log mptcp=debug,policy=debug 2>handover.log
   tandem run scenarios/wifi-lte.toml --format json | jq .device.energy_j")]
 pub(crate) struct Run {
-    /// The scenario, a TOML file (docs/reference/scenario.md)
+    /// The scenario, a TOML file (docs/reference/scenario.md); - for the standard input
     #[arg(value_name = "SCENARIO.toml", value_hint = ValueHint::FilePath)]
     pub(crate) scenario: PathBuf,
     /// Override the seed of the scenario

@@ -5,7 +5,10 @@ use crate::failure::{Failure, reason};
 use crate::folder::Folder;
 use crate::output::{self, Terminal};
 use crate::progress;
+use crate::provenance::Provenance;
 use capture::ReadError;
+use scenario::InputFile;
+use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -28,29 +31,57 @@ pub(crate) fn run(arguments: &Capture, terminal: Terminal) -> Result<(), Failure
         (Box::new(file), len)
     };
     let bar = progress::bar(terminal, len.max(1), "reading");
-    let summary = capture::analyse(source, &mut |read| bar.set_position(read.min(len)));
+    let mut source = HashingReader { source, hash: Sha256::new() };
+    let summary = capture::analyse(&mut source, &mut |read| bar.set_position(read.min(len)));
     bar.finish_and_clear();
     let summary = summary.map_err(|error| match error {
         ReadError::Io(error) => cannot(&error),
         other => unreadable(format!("{name}: {other}")),
     })?;
 
-    let json = summary.to_json();
-    if let Some(folder) = &folder {
+    let file = path.file_name().map_or_else(|| "-".to_owned(), |name| name.to_string_lossy().into_owned());
+    let digest = source.finish().map_err(|error| cannot(&error))?;
+    let made_by = Provenance::new("capture").file(InputFile::from_digest(file, &digest));
+    let mut json = summary.to_json();
+    made_by.put_into(&mut json);
+    let mut written = None;
+    if let Some(folder) = folder.map(|folder| folder.made_by(&made_by)) {
         let title = path.file_name().map_or_else(|| name.clone(), |name| name.to_string_lossy().into_owned());
         let title = if path == Path::new("-") { "the capture".to_owned() } else { title };
-        let (result, series, page) =
-            (output::pretty(&json), summary.series_csv(), summary.page(&title).to_html());
-        folder.write(&[
+        let (result, page) = (output::pretty(&json), summary.page(&title).to_html());
+        let series = made_by.id_in_series(&summary.series_csv());
+        written = Some(folder.write(&[
             ("result.json", result.as_bytes()),
             ("series.csv", series.as_bytes()),
             ("report.html", page.as_bytes()),
-        ])?;
+        ])?);
     }
-    let printed =
-        output::print(terminal, arguments.format, &summary.tables(), &json, || summary.long_table().to_csv());
-    if let Some(folder) = &folder {
-        terminal.note(&format!("\nreport: {}", folder.file("report.html").display()));
+    let csv = || made_by.columns(summary.long_table()).to_csv();
+    let printed = output::print(terminal, arguments.format, &summary.tables(), &json, csv);
+    if let Some(written) = written {
+        written.announce(terminal);
     }
     printed
+}
+
+/// Hashes all bytes that pass.
+struct HashingReader<R> {
+    source: R,
+    hash: Sha256,
+}
+
+impl<R: Read> HashingReader<R> {
+    /// Reads the rest and returns the SHA-256 of the whole.
+    fn finish(mut self) -> io::Result<Vec<u8>> {
+        io::copy(&mut self, &mut io::sink())?;
+        Ok(self.hash.finalize().to_vec())
+    }
+}
+
+impl<R: Read> Read for HashingReader<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.source.read(buffer)?;
+        self.hash.update(&buffer[..count]);
+        Ok(count)
+    }
 }

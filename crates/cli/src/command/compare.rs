@@ -3,8 +3,10 @@
 use crate::arguments::{Compare, Variation};
 use crate::failure::Failure;
 use crate::folder::Folder;
+use crate::input::Input;
 use crate::output::{self, Terminal};
-use crate::{input, progress};
+use crate::progress;
+use crate::provenance::Provenance;
 use experiments::compare::{Case, Options, compare};
 use experiments::parallel;
 use policy::PolicyConfig;
@@ -12,14 +14,19 @@ use scenario::{Scenario, Setting};
 use std::path::Path;
 
 pub(crate) fn run(arguments: &Compare, terminal: Terminal) -> Result<(), Failure> {
-    let scenario = input::scenario(&arguments.scenario, &[])?;
-    let default = Path::new("tandem-out").join(format!("{}-compare", input::stem(&arguments.scenario)));
-    let folder = Folder::plan(arguments.out.as_deref().unwrap_or(&default))?;
-    let options = Options {
-        cases: cases(arguments, &scenario)?,
-        seeds: arguments.seeds,
-        jobs: parallel::jobs(arguments.jobs),
-    };
+    let input = Input::read(&arguments.scenario)?;
+    let scenario = input.scenario(&[])?;
+    let default = Path::new("tandem-out").join(format!("{}-compare", input.stem()));
+    let cases = cases(arguments, &input, &scenario)?;
+    let made_by = cases
+        .iter()
+        .fold(Provenance::new("compare").scenario(&input), |made_by, case| made_by.files_of(&case.scenario))
+        .seed(scenario.experiment.seed)
+        .option("--policies", list(&arguments.policies))
+        .option("--vary", arguments.vary.iter().map(ToString::to_string))
+        .option("--seeds", [arguments.seeds]);
+    let folder = Folder::plan(arguments.out.as_deref().unwrap_or(&default))?.made_by(&made_by);
+    let options = Options { cases, seeds: arguments.seeds, jobs: parallel::jobs(arguments.jobs) };
 
     let runs = options.cases.len() as u64 * u64::from(options.seeds);
     let bar = progress::bar(terminal, runs, "comparing");
@@ -28,21 +35,28 @@ pub(crate) fn run(arguments: &Compare, terminal: Terminal) -> Result<(), Failure
     let comparison = comparison.map_err(|error| Failure::policy("--policies", &error))?;
 
     terminal.warn(comparison.warnings());
-    let json = comparison.to_json();
+    let mut json = comparison.to_json();
+    made_by.put_into(&mut json);
     let (result, page) = (output::pretty(&json), comparison.page().to_html());
-    folder.write(&[
+    let written = folder.write(&[
         ("result.json", result.as_bytes()),
-        ("runs.csv", comparison.runs_table().to_csv().as_bytes()),
+        ("runs.csv", made_by.id_column(comparison.runs_table()).to_csv().as_bytes()),
         ("report.html", page.as_bytes()),
     ])?;
-    let csv = || comparison.long_table().to_csv();
+    let csv = || made_by.columns(comparison.long_table()).to_csv();
     let printed = output::print(terminal, arguments.format, &comparison.tables(), &json, csv);
-    terminal.note(&format!("\nreport: {}", folder.file("report.html").display()));
+    written.announce(terminal);
     printed
 }
 
+/// The policies as on the command line, if there are any.
+fn list(policies: &[PolicyConfig]) -> Option<String> {
+    let names: Vec<String> = policies.iter().map(ToString::to_string).collect();
+    (!names.is_empty()).then(|| names.join(","))
+}
+
 /// Every policy with every combination of values; the last key varies fastest.
-fn cases(arguments: &Compare, scenario: &Scenario) -> Result<Vec<Case>, Failure> {
+fn cases(arguments: &Compare, input: &Input, scenario: &Scenario) -> Result<Vec<Case>, Failure> {
     let mut combinations: Vec<Vec<Setting>> = vec![Vec::new()];
     for Variation(settings) in &arguments.vary {
         combinations = combinations
@@ -58,7 +72,7 @@ fn cases(arguments: &Compare, scenario: &Scenario) -> Result<Vec<Case>, Failure>
     for settings in combinations {
         let scenario = match settings.as_slice() {
             [] => scenario.clone(),
-            settings => input::apply(&arguments.scenario, scenario, "--vary", settings)?,
+            settings => input.apply(scenario, "--vary", settings)?,
         };
         for policy in &policies {
             let case =

@@ -3,9 +3,10 @@
 use crate::arguments::{Emulate, Sockets};
 use crate::failure::Failure;
 use crate::folder::Folder;
-use crate::input;
+use crate::input::Input;
 use crate::kernel::{self, lateness_quantiles, named_reactions};
 use crate::output::Terminal;
+use crate::provenance::Provenance;
 use experiments::run::{Kernel, Programs, Run, prepare};
 use experiments::warnings::{self, World};
 use linux::signal::Signals;
@@ -22,7 +23,8 @@ use units::{Duration, Seed};
 const TIMEOUT_EXIT_CODE: u8 = 124;
 
 pub(crate) fn run(arguments: Emulate, terminal: Terminal) -> Result<(), Failure> {
-    let scenario = input::scenario(&arguments.scenario, &arguments.set)?;
+    let input = Input::read(&arguments.scenario)?;
+    let scenario = input.scenario(&arguments.set)?;
     let folder = arguments.out.as_deref().map(Folder::plan).transpose()?;
     let mut experiment = prepare(&scenario, arguments.seed.map(Seed::new), arguments.policy.as_ref())
         .map_err(|error| Failure::policy("--policy", &error))?;
@@ -31,6 +33,20 @@ pub(crate) fn run(arguments: Emulate, terminal: Terminal) -> Result<(), Failure>
         // The time series would not be written.
         experiment.sample = Duration::ZERO;
     }
+    let made_by = Provenance::new("emulate")
+        .scenario(&input)
+        .files_of(&scenario)
+        .seed(experiment.seed)
+        .option("--server", &arguments.server)
+        .option("--mptcp", (arguments.mptcp == Sockets::Asked).then_some("asked"))
+        .option("--seed", arguments.seed)
+        .option("--policy", &arguments.policy)
+        .option("--set", &arguments.set)
+        .option("--duration", arguments.duration)
+        .flag("--no-offload", arguments.no_offload)
+        .flag("--pcap", arguments.pcap)
+        .option("--", [command_line(&arguments.command)]);
+    let folder = folder.map(|folder| folder.made_by(&made_by));
     let replaced = Experiment {
         traffic: Vec::new(),
         duration: arguments.duration.unwrap_or(Duration::MAX),
@@ -78,14 +94,18 @@ pub(crate) fn run(arguments: Emulate, terminal: Terminal) -> Result<(), Failure>
     kernel::warn_further(terminal, &run, &warned);
     terminal.print_to_stderr(&run.tables());
     if let Some(folder) = folder {
-        kernel::write_results(&folder, &run, capture.as_ref())?;
-        terminal.note(&format!("\nreport: {}", folder.file("report.html").display()));
+        kernel::write_results(&folder, &run, &made_by, capture.as_ref())?.announce(terminal);
     }
     match emulated.end {
         End::Exited(0) => Ok(()),
         End::Exited(code) => Err(Failure::Program { code }),
         End::TimedOut | End::Finished => Err(Failure::Program { code: TIMEOUT_EXIT_CODE }),
     }
+}
+
+/// The command with its arguments, for the record.
+fn command_line(words: &[std::ffi::OsString]) -> String {
+    words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
 }
 
 /// The server's command, with its output on stderr, and outside the process group of the terminal.

@@ -53,10 +53,10 @@ pub(crate) fn run(arguments: &Fidelity, terminal: Terminal) -> Result<(), Failur
 
     let json = fidelity.to_json();
     let (text, page) = (output::pretty(&json), fidelity.page().to_html());
-    folder.write(&[("result.json", text.as_bytes()), ("report.html", page.as_bytes())])?;
+    let written = folder.write(&[("result.json", text.as_bytes()), ("report.html", page.as_bytes())])?;
     let tables = fidelity.tables();
     let printed = output::print(terminal, arguments.format, &tables, &json, || tables[0].to_csv());
-    terminal.note(&format!("\nreport: {}", folder.file("report.html").display()));
+    written.announce(terminal);
     printed
 }
 

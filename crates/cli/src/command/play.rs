@@ -2,7 +2,7 @@
 
 use crate::arguments::{CmcdMode, Format, Play};
 use crate::failure::{Failure, reason};
-use crate::folder::Folder;
+use crate::folder::{Folder, Written};
 use crate::output::{self, Terminal};
 use crate::{progress, signals};
 use abr::PlayerConfig;
@@ -40,12 +40,10 @@ pub(crate) fn run(arguments: &Play, terminal: Terminal) -> Result<(), Failure> {
             break;
         }
     }
-    if let Some(folder) = &folder {
-        write(folder, &records)?;
-    }
+    let written = folder.as_ref().map(|folder| write(folder, &records)).transpose()?;
     print(arguments.format, &records, terminal)?;
-    if let Some(folder) = &folder {
-        terminal.note(&format!("\nreport: {}", folder.file("report.html").display()));
+    if let Some(written) = written {
+        written.announce(terminal);
     }
     if failures.is_empty() {
         return Ok(());
@@ -186,7 +184,7 @@ fn print(format: Format, records: &[Record], terminal: Terminal) -> Result<(), F
     })
 }
 
-fn write(folder: &Folder, records: &[Record]) -> Result<(), Failure> {
+fn write(folder: &Folder, records: &[Record]) -> Result<Written, Failure> {
     let sessions: Vec<Summary> = records.iter().map(Record::summary).collect();
     let (result, runs) =
         (output::pretty(&summary::comparison(&sessions)), summary::table(&sessions, false).to_csv());

@@ -7,13 +7,14 @@ use crate::failure::{Failure, reason};
 use crate::folder::Folder;
 use crate::live_capture::run_with_capture;
 use crate::output::{self, Terminal};
+use crate::provenance::Provenance;
 use crate::{kernel, progress, signals};
 use capture::Summary;
 use clap::ValueEnum as _;
 use experiments::parallel;
 use papers::{emtcp, lwi, mptcp_rec};
 use report::{Page, Table};
-use scenario::Diagnostic;
+use scenario::{Diagnostic, InputFile};
 use sim::Experiment;
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -53,7 +54,7 @@ pub(crate) fn run(arguments: &Reproduce, terminal: Terminal) -> Result<(), Failu
         (Paper::Lwi, World::Sim) => lwi(arguments, terminal),
         (Paper::Lwi, World::Kernel) => lwi_on_kernel(arguments, terminal),
     };
-    results?.deliver(arguments, terminal, &folder)
+    results?.deliver(arguments, terminal, folder)
 }
 
 /// Name on the command line.
@@ -76,20 +77,46 @@ struct Results {
 
 impl Results {
     /// Writes the directory and prints the results.
-    fn deliver(self, arguments: &Reproduce, terminal: Terminal, folder: &Folder) -> Result<(), Failure> {
+    fn deliver(mut self, arguments: &Reproduce, terminal: Terminal, folder: Folder) -> Result<(), Failure> {
+        let made_by = provenance(arguments);
+        made_by.put_into(&mut self.json);
+        let folder = folder.made_by(&made_by);
         let (text, page) = (output::pretty(&self.json), self.page.to_html());
-        let runs = self.runs.map(|runs| runs.to_csv());
+        let runs = self.runs.map(|runs| made_by.id_column(runs).to_csv());
         let mut files = vec![("result.json", text.as_bytes())];
         files.extend(runs.iter().map(|runs| ("runs.csv", runs.as_bytes())));
         files.push(("report.html", page.as_bytes()));
         if !self.sessions.is_empty() {
             files.push(("sessions.jsonl", self.sessions.as_bytes()));
         }
-        folder.write(&files)?;
-        let csv = || self.csv.to_csv();
+        let written = folder.write(&files)?;
+        let csv = || made_by.columns(self.csv).to_csv();
         let printed = output::print(terminal, arguments.format, &self.tables, &self.json, csv);
-        terminal.note(&format!("\nreport: {}", folder.file("report.html").display()));
+        written.announce(terminal);
         printed
+    }
+}
+
+/// Provenance of a reproduction. The calibration is an input, unless it is the built-in one.
+fn provenance(arguments: &Reproduce) -> Provenance {
+    let policies: Vec<String> = arguments.policies.iter().map(ToString::to_string).collect();
+    let made_by = Provenance::new("reproduce")
+        .option("paper", [name(arguments.paper)])
+        .option("--on", (arguments.on == World::Kernel).then_some("kernel"))
+        .option("--duration", arguments.duration)
+        .option("--seeds", arguments.seeds)
+        .option("--policies", (!policies.is_empty()).then(|| policies.join(",")))
+        .option("--send-buffer", arguments.send_buffer)
+        .option("--ahead", arguments.ahead)
+        .flag("--no-page", arguments.no_page);
+    let usual = match arguments.paper {
+        Paper::Emtcp => EMTCP_CALIBRATION.path,
+        Paper::Lwi => LWI_CALIBRATION.path,
+        Paper::MptcpRec => return made_by,
+    };
+    match fs::read(arguments.calibration.as_deref().unwrap_or(Path::new(usual))) {
+        Ok(bytes) => made_by.file(InputFile::new("calibration", &bytes)),
+        Err(_) => made_by,
     }
 }
 

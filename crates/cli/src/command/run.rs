@@ -3,17 +3,28 @@
 use crate::arguments::Run;
 use crate::failure::Failure;
 use crate::folder::Folder;
+use crate::input::Input;
 use crate::logging::log_run;
 use crate::output::{self, Terminal};
-use crate::{input, progress};
+use crate::progress;
+use crate::provenance::Provenance;
 use experiments::run::{Settings, simulate};
 use std::path::Path;
 use units::Seed;
 
 pub(crate) fn run(arguments: &Run, terminal: Terminal) -> Result<(), Failure> {
-    let scenario = input::scenario(&arguments.scenario, &arguments.set)?;
-    let default = Path::new("tandem-out").join(input::stem(&arguments.scenario));
-    let folder = Folder::plan(arguments.out.as_deref().unwrap_or(&default))?;
+    let input = Input::read(&arguments.scenario)?;
+    let scenario = input.scenario(&arguments.set)?;
+    let default = Path::new("tandem-out").join(input.stem());
+    let made_by = Provenance::new("run")
+        .scenario(&input)
+        .files_of(&scenario)
+        .seed(arguments.seed.map_or(scenario.experiment.seed, Seed::new))
+        .option("--seed", arguments.seed)
+        .option("--policy", &arguments.policy)
+        .option("--set", &arguments.set)
+        .flag("--pcap", arguments.pcap);
+    let folder = Folder::plan(arguments.out.as_deref().unwrap_or(&default))?.made_by(&made_by);
     let settings = Settings {
         seed: arguments.seed.map(Seed::new),
         policy: arguments.policy.clone(),
@@ -26,8 +37,10 @@ pub(crate) fn run(arguments: &Run, terminal: Terminal) -> Result<(), Failure> {
     let run = run.map_err(|error| Failure::policy("--policy", &error))?;
 
     terminal.warn(&run.warnings);
-    let json = run.to_json();
-    let (result, series, page) = (output::pretty(&json), run.series_csv(), run.page().to_html());
+    let mut json = run.to_json();
+    made_by.put_into(&mut json);
+    let (result, page) = (output::pretty(&json), run.page().to_html());
+    let series = made_by.id_in_series(&run.series_csv());
     let mut files = vec![
         ("result.json", result.as_bytes()),
         ("series.csv", series.as_bytes()),
@@ -36,9 +49,9 @@ pub(crate) fn run(arguments: &Run, terminal: Terminal) -> Result<(), Failure> {
     if let Some(capture) = &run.outcome.capture {
         files.push(("capture.pcapng", capture));
     }
-    folder.write(&files)?;
-    let printed =
-        output::print(terminal, arguments.format, &run.tables(), &json, || run.long_table().to_csv());
-    terminal.note(&format!("\nreport: {}", folder.file("report.html").display()));
+    let written = folder.write(&files)?;
+    let csv = || made_by.columns(run.long_table()).to_csv();
+    let printed = output::print(terminal, arguments.format, &run.tables(), &json, csv);
+    written.announce(terminal);
     printed
 }

@@ -3,10 +3,12 @@
 use crate::arguments::Testbed;
 use crate::failure::Failure;
 use crate::folder::Folder;
+use crate::input::Input;
 use crate::kernel::{self, lateness_quantiles, named_reactions};
 use crate::logging::log_run;
 use crate::output::{self, Terminal};
-use crate::{input, progress, signals};
+use crate::provenance::Provenance;
+use crate::{progress, signals};
 use experiments::run::{CapturedSubflow, Kernel, Run, prepare};
 use experiments::warnings::{self, World};
 use std::fs::File;
@@ -16,13 +18,25 @@ use units::Seed;
 
 pub(crate) fn run(arguments: &Testbed, terminal: Terminal) -> Result<(), Failure> {
     let Some(file) = arguments.scenario.as_deref() else { return clean(arguments, terminal) };
-    let scenario = input::scenario(file, &arguments.set)?;
-    let default = Path::new("tandem-out").join(format!("{}-kernel", input::stem(file)));
+    let input = Input::read(file)?;
+    let scenario = input.scenario(&arguments.set)?;
+    let default = Path::new("tandem-out").join(format!("{}-kernel", input.stem()));
     let folder = Folder::plan(arguments.out.as_deref().unwrap_or(&default))?;
     let mut experiment = prepare(&scenario, arguments.seed.map(Seed::new), arguments.policy.as_ref())
         .map_err(|error| Failure::policy("--policy", &error))?;
     experiment.capture = arguments.pcap;
     experiment.duration = arguments.duration.unwrap_or(experiment.duration);
+    let made_by = Provenance::new("testbed")
+        .scenario(&input)
+        .files_of(&scenario)
+        .seed(experiment.seed)
+        .option("--seed", arguments.seed)
+        .option("--policy", &arguments.policy)
+        .option("--set", &arguments.set)
+        .option("--duration", arguments.duration)
+        .flag("--pcap", arguments.pcap)
+        .flag("--no-offload", arguments.no_offload);
+    let folder = folder.made_by(&made_by);
 
     let warned = warnings::of(&experiment, World::Kernel);
     terminal.warn(&warned);
@@ -48,11 +62,12 @@ pub(crate) fn run(arguments: &Testbed, terminal: Terminal) -> Result<(), Failure
     let run = Run::on_kernel(&scenario, experiment, ran.outcome, kernel);
     kernel::warn_further(terminal, &run, &warned);
 
-    let json = run.to_json();
-    kernel::write_results(&folder, &run, capture.as_ref())?;
-    let printed =
-        output::print(terminal, arguments.format, &run.tables(), &json, || run.long_table().to_csv());
-    terminal.note(&format!("\nreport: {}", folder.file("report.html").display()));
+    let mut json = run.to_json();
+    made_by.put_into(&mut json);
+    let written = kernel::write_results(&folder, &run, &made_by, capture.as_ref())?;
+    let csv = || made_by.columns(run.long_table()).to_csv();
+    let printed = output::print(terminal, arguments.format, &run.tables(), &json, csv);
+    written.announce(terminal);
     printed
 }
 

@@ -60,7 +60,13 @@ fn csv_has_a_row_for_each_policy_and_figure() {
         ["compare", "tiny.toml", "--policies", "none,wifi-first", "--seeds", "2", "--format", "csv"];
     let printed = place.done(&arguments);
     let mut lines = printed.lines();
-    assert_eq!(lines.next(), Some("case,figure,unit,mean,mean ci95,difference (%),difference ci95 (%)"));
+    assert_eq!(
+        lines.next(),
+        Some(
+            "case,figure,unit,mean,mean ci95,difference (%),difference ci95 (%),tandem,scenario_sha256,settings,\
+             seed,files,run_id"
+        )
+    );
     assert!(lines.clone().any(|line| line.starts_with("wifi-first,efficiency_mbit_per_j,Mbit/J,")));
     assert_eq!(lines.clone().count() % 2, 0);
     let runs = place.read("tandem-out/tiny-compare/runs.csv");

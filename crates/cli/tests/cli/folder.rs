@@ -5,14 +5,70 @@ use std::fs::{self, File};
 use std::time::{Duration, SystemTime};
 
 #[test]
-fn new_results_replace_old_ones() {
+fn results_of_the_same_settings_replace_old_ones() {
     let place = Place::new();
-    place.done(&["run", "tiny.toml", "--pcap"]);
+    place.done(&["run", "tiny.toml"]);
     let before = place.read("tandem-out/tiny/result.json");
-    place.done(&["run", "tiny.toml", "--seed", "9"]);
+    let again = place.run(&["run", "tiny.toml"]);
+    assert_eq!(again.err, "\nreport: tandem-out/tiny/report.html\n");
+    assert_eq!(place.read("tandem-out/tiny/result.json"), before);
+
+    place.write("tiny.toml", &TINY.replace("400kB", "500kB"));
+    let edited = place.run(&["run", "tiny.toml"]);
+    let note =
+        "report: tandem-out/tiny/report.html\nreplaced earlier results: an input file has changed since\n";
+    assert_eq!(edited.err.trim_start(), note);
     assert_ne!(place.read("tandem-out/tiny/result.json"), before);
-    assert_eq!(place.list("tandem-out/tiny"), ["report.html", "result.json", "series.csv"], "no old capture");
+    place.write("lte.csv", &place.read("lte.csv").replace("250000", "240000"));
+    assert_eq!(place.run(&["run", "tiny.toml"]).err.trim_start(), note, "a trace is an input file");
     assert_eq!(place.list("tandem-out"), ["tiny"]);
+}
+
+#[test]
+fn results_of_other_settings_are_kept_under_their_id() {
+    let place = Place::new();
+    let id = |folder: &str| -> String {
+        let json: serde_json::Value =
+            serde_json::from_str(&place.read(&format!("{folder}/result.json"))).unwrap();
+        json["made_by"]["id"].as_str().unwrap().to_owned()
+    };
+    place.done(&["run", "tiny.toml", "--pcap"]);
+    let kept = format!("tiny-{}", id("tandem-out/tiny"));
+    let other = place.run(&["run", "tiny.toml", "--seed", "9"]);
+    let expected = format!(
+        "\nreport: tandem-out/tiny/report.html\nearlier results of other settings are kept: tandem-out/{kept}\n"
+    );
+    assert_eq!(other.err, expected);
+    assert_eq!(place.list("tandem-out/tiny"), ["report.html", "result.json", "series.csv"]);
+    assert_eq!(
+        place.list(&format!("tandem-out/{kept}")),
+        ["capture.pcapng", "report.html", "result.json", "series.csv"]
+    );
+    // Back and forth: results with the same id are equal and need one folder.
+    let seeded = format!("tiny-{}", id("tandem-out/tiny"));
+    place.done(&["run", "tiny.toml", "--pcap"]);
+    place.done(&["run", "tiny.toml", "--seed", "9"]);
+    let mut all = vec!["tiny".to_owned(), kept.clone(), seeded];
+    all.sort();
+    assert_eq!(place.list("tandem-out"), all);
+
+    // A user's note in the kept folder is not lost.
+    place.write(&format!("tandem-out/{kept}/notes.txt"), "mine");
+    place.done(&["run", "tiny.toml", "--pcap"]);
+    place.done(&["run", "tiny.toml", "--seed", "9"]);
+    assert!(place.list("tandem-out").contains(&format!("{kept}-2")));
+    assert_eq!(place.read(&format!("tandem-out/{kept}/notes.txt")), "mine");
+}
+
+#[test]
+fn comparison_of_an_earlier_text_is_kept() {
+    let place = Place::new();
+    let compare = ["compare", "tiny.toml", "--policies", "none", "--seeds", "1", "--out", "sweep"];
+    place.done(&compare);
+    place.write("tiny.toml", &TINY.replace("400kB", "500kB"));
+    let edited = place.run(&compare);
+    assert!(edited.err.contains("earlier results of other input files are kept: sweep-"), "{}", edited.err);
+    assert_eq!(place.list("").iter().filter(|name| name.starts_with("sweep")).count(), 2);
 }
 
 #[test]

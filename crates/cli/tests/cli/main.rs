@@ -11,6 +11,7 @@ mod log;
 mod pipes;
 mod play;
 mod profiles;
+mod provenance;
 mod proxy;
 mod results;
 mod shipped;

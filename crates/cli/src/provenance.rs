@@ -1,0 +1,188 @@
+//! Provenance of results: everything that determines them, for `result.json` and CSV files.
+//!
+//! docs/reference/output.md describes the member `made_by` and the columns.
+
+use crate::input::Input;
+use report::{Cell, Column, Table};
+use scenario::{InputFile, Scenario};
+use serde_json::{Value, json};
+use std::fmt::Display;
+use units::Seed;
+
+/// Number of hexadecimal digits of a run's id.
+const ID_DIGITS: usize = 12;
+
+/// Everything that determines a result.
+#[derive(Debug, Clone)]
+pub(crate) struct Provenance {
+    command: &'static str,
+    /// Options that affect results, in a fixed order, such as `--seed 7`.
+    settings: Vec<String>,
+    /// The first seed.
+    seed: Option<Seed>,
+    /// Scenario files with their texts.
+    scenarios: Vec<(InputFile, String)>,
+    /// Files that the scenarios name, and captures.
+    files: Vec<InputFile>,
+}
+
+impl Provenance {
+    pub(crate) const fn new(command: &'static str) -> Self {
+        Self { command, settings: Vec::new(), seed: None, scenarios: Vec::new(), files: Vec::new() }
+    }
+
+    /// Adds a scenario file.
+    pub(crate) fn scenario(mut self, input: &Input) -> Self {
+        let text = String::from_utf8_lossy(input.bytes()).into_owned();
+        self.scenarios.push((InputFile::new(&*input.file, input.bytes()), text));
+        self
+    }
+
+    /// Adds the files that a scenario names.
+    pub(crate) fn files_of(self, scenario: &Scenario) -> Self {
+        scenario.files.iter().cloned().fold(self, Self::file)
+    }
+
+    /// Adds an input file.
+    pub(crate) fn file(mut self, file: InputFile) -> Self {
+        if !self.files.contains(&file) {
+            self.files.push(file);
+        }
+        self
+    }
+
+    /// Adds an option for each of its values.
+    pub(crate) fn option(mut self, name: &str, values: impl IntoIterator<Item = impl Display>) -> Self {
+        self.settings.extend(values.into_iter().map(|value| format!("{name} {value}")));
+        self
+    }
+
+    /// Adds an option without a value, if it is given.
+    pub(crate) fn flag(mut self, name: &str, is_given: bool) -> Self {
+        self.settings.extend(is_given.then(|| name.to_owned()));
+        self
+    }
+
+    /// Sets the first seed.
+    pub(crate) fn seed(mut self, seed: Seed) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+
+    /// First digits of the SHA-256 of all other members.
+    pub(crate) fn id(&self) -> String {
+        let mut digits = InputFile::new("", self.members().to_string().as_bytes()).sha256;
+        digits.truncate(ID_DIGITS);
+        digits
+    }
+
+    /// The member `made_by` of `result.json`.
+    pub(crate) fn to_json(&self) -> Value {
+        let mut made_by = json!({"id": self.id()});
+        if let (Value::Object(made_by), Value::Object(members)) = (&mut made_by, self.members()) {
+            made_by.extend(members);
+        }
+        made_by
+    }
+
+    /// Adds the member to a result.
+    pub(crate) fn put_into(&self, result: &mut Value) {
+        if let Value::Object(result) = result {
+            result.insert("made_by".to_owned(), self.to_json());
+        }
+    }
+
+    fn members(&self) -> Value {
+        let file = |file: &InputFile| json!({"file": file.name, "sha256": file.sha256});
+        let scenario = |(file, text): &(InputFile, String)| json!({"file": file.name, "sha256": file.sha256, "text": text});
+        json!({
+            "tandem": env!("CARGO_PKG_VERSION"),
+            "command": self.command,
+            "settings": self.settings,
+            "seed": self.seed.map(Seed::get),
+            "scenarios": self.scenarios.iter().map(scenario).collect::<Vec<_>>(),
+            "files": self.files.iter().map(file).collect::<Vec<_>>(),
+        })
+    }
+
+    /// Adds constant columns to a table for CSV.
+    pub(crate) fn columns(&self, table: Table) -> Table {
+        let hashes: Vec<&str> = self.scenarios.iter().map(|(file, _)| &*file.sha256).collect();
+        let files: Vec<String> =
+            self.files.iter().map(|file| format!("{}={}", file.name, file.sha256)).collect();
+        let columns = [
+            ("tandem", env!("CARGO_PKG_VERSION").to_owned()),
+            ("scenario_sha256", hashes.join(" ")),
+            ("settings", self.settings.join(" ")),
+            ("seed", self.seed.map_or_else(String::new, |seed| seed.get().to_string())),
+            ("files", files.join(" ")),
+            ("run_id", self.id()),
+        ];
+        columns.into_iter().fold(table, |table, (name, value)| constant(table, name, &value))
+    }
+
+    /// Adds the id as a column to a table for CSV.
+    pub(crate) fn id_column(&self, table: Table) -> Table {
+        constant(table, "run_id", &self.id())
+    }
+
+    /// Adds the id as the last column to a time series, whose fields are never quoted.
+    pub(crate) fn id_in_series(&self, csv: &str) -> String {
+        let id = self.id();
+        let mut out = String::with_capacity(csv.len() + csv.len() / 4);
+        for (i, line) in csv.split_inclusive('\n').enumerate() {
+            let row = line.trim_end_matches(['\r', '\n']);
+            out.push_str(row);
+            out.push(',');
+            out.push_str(if i == 0 { "run_id" } else { &id });
+            out.push_str(&line[row.len()..]);
+        }
+        out
+    }
+}
+
+/// Adds a column with one value in all rows.
+fn constant(mut table: Table, name: &str, value: &str) -> Table {
+    let width = table.columns.len();
+    for row in table.rows.iter_mut().filter(|row| !row.heading) {
+        row.cells.resize_with(width, Cell::empty);
+        row.cells.push(Cell::text(value));
+    }
+    table.column(Column::text(name))
+}
+
+/// Relation of existing results to new ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Earlier {
+    /// Made by the same inputs and settings; the version may differ.
+    Same,
+    /// Made by the same settings from other contents of the files.
+    Edited,
+    /// Made by other settings.
+    Other,
+}
+
+impl Provenance {
+    /// Compares new results with the `made_by` of existing ones.
+    pub(crate) fn compare(&self, existing: &Value) -> Earlier {
+        let new = self.members();
+        // A capture is the only input of its analysis; a scenario may name other traces after an edit.
+        let list = if self.scenarios.is_empty() { "files" } else { "scenarios" };
+        let names = |made_by: &Value| -> Option<Vec<Value>> {
+            Some(made_by[list].as_array()?.iter().map(|file| file["file"].clone()).collect())
+        };
+        let same = |member: &str| new[member] == existing[member];
+        if !same("command") || !same("settings") || names(&new) != names(existing) {
+            Earlier::Other
+        } else if same("seed") && same("scenarios") && same("files") {
+            Earlier::Same
+        } else {
+            Earlier::Edited
+        }
+    }
+
+    /// Whether results are kept when their files have changed: a sweep may have taken hours.
+    pub(crate) fn keeps_edited(&self) -> bool {
+        self.command == "compare"
+    }
+}
