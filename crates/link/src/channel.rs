@@ -213,7 +213,7 @@ mod tests {
     fn rates(trace: &Trace) -> Vec<f64> {
         match &trace.kind {
             TraceKind::Rates(table) => table.pieces.iter().map(|p| p.bps as f64).collect(),
-            TraceKind::Opportunities(_) => panic!("a model generates rates"),
+            TraceKind::Opportunities { .. } => panic!("a model generates rates"),
         }
     }
 

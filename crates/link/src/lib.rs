@@ -32,5 +32,6 @@ pub use loss::{
 };
 pub use stats::{LinkStats, LoadStats};
 pub use trace::{
-    OPPORTUNITY_BYTES, RatePiece, Trace, TraceError, TraceFormat, TraceReading, TraceSummary, UnknownFormat,
+    OPPORTUNITY_BYTES, ParsedTrace, RateColumn, RatePiece, SCALE_RANGE, Trace, TraceError, TraceFormat,
+    TraceReading, TraceSummary, TraceText, TraceWriter, UnknownFormat, Unwritable,
 };

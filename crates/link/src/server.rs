@@ -32,8 +32,8 @@ impl Server {
             Rate::Steps(steps) => Self::Rates(RateCursor::new(Arc::new(RateTable::steps(steps)))),
             Rate::Trace(trace) => match &trace.kind {
                 TraceKind::Rates(table) => Self::Rates(RateCursor::new(Arc::clone(table))),
-                TraceKind::Opportunities(millis) => {
-                    Self::Opportunities(OpportunityCursor::new(Arc::clone(millis)))
+                TraceKind::Opportunities { millis, period } => {
+                    Self::Opportunities(OpportunityCursor::new(Arc::clone(millis), *period))
                 }
             },
         }
@@ -166,6 +166,8 @@ impl RateCursor {
 #[derive(Debug, Clone)]
 pub(crate) struct OpportunityCursor {
     millis: Arc<[u32]>,
+    /// Length of the loop, in milliseconds.
+    period: u32,
     /// Index of the next opportunity.
     index: usize,
     /// Start of the loop of `index`, in milliseconds.
@@ -177,8 +179,8 @@ pub(crate) struct OpportunityCursor {
 }
 
 impl OpportunityCursor {
-    fn new(millis: Arc<[u32]>) -> Self {
-        Self { millis, index: 0, base: 0, at: 0, left: 0 }
+    fn new(millis: Arc<[u32]>, period: u32) -> Self {
+        Self { millis, period, index: 0, base: 0, at: 0, left: 0 }
     }
 
     fn serve(&mut self, start: Instant, size: u32) -> Service {
@@ -219,10 +221,14 @@ impl OpportunityCursor {
         }
         let since = now - self.base;
         self.index += self.millis[self.index..].partition_point(|&millis| u64::from(millis) < since);
+        if self.index == self.millis.len() {
+            self.index = 0;
+            self.base += self.period();
+        }
     }
 
     fn period(&self) -> u64 {
-        u64::from(self.millis[self.millis.len() - 1])
+        u64::from(self.period)
     }
 }
 
@@ -323,6 +329,19 @@ mod tests {
         // A nanosecond after an opportunity is too late for it.
         assert_eq!(server.serve(Instant::from_nanos(701_000_001), 1).end, ms(703));
         assert_eq!(server.serve(ms(7_000_001), 1).end, ms(7_000_001));
+    }
+
+    #[test]
+    fn loop_may_be_longer_than_its_last_opportunity() {
+        let trace =
+            Trace::from_opportunities(vec![1, 3, 7]).unwrap().starting_at(units::Duration::from_millis(2));
+        // 1, 5, 6 of 7.
+        let mut server = Server::new(&Rate::Trace(Arc::new(trace)));
+        let ends: Vec<Instant> = (0..5).map(|_| server.serve(ms(0), 1500).end).collect();
+        assert_eq!(ends, [ms(1), ms(5), ms(6), ms(8), ms(12)]);
+        let late = Instant::from_nanos(13_000_001);
+        assert_eq!(server.serve(late, 1500).end, ms(15));
+        assert_eq!(server.serve(ms(7_000), 1500).end, ms(7_001));
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Loss model and trace format defined outside the crate.
 
 use tandem_link::{
-    Cell, CellConfig, Link, LinkConfig, Loss, LossModel, LossModelFactory, QueueLimit, Rate, StationConfig,
-    Trace, TraceError, TraceFormat, Transmission,
+    Cell, CellConfig, Link, LinkConfig, Loss, LossModel, LossModelFactory, ParsedTrace, QueueLimit, Rate,
+    StationConfig, Trace, TraceError, TraceFormat, Transmission,
 };
 use units::{Bitrate, Duration, Instant, Probability, Rng, Seed};
 
@@ -119,22 +119,24 @@ static CONSTANT: TraceFormat = TraceFormat {
     extensions: &[],
     first_entry: "a rate",
     accepts: |line| line.parse::<u64>().is_ok(),
-    parse: |file, text| {
-        let kbps: Option<u64> = text.trim().parse().ok();
+    has_columns: false,
+    parse: |input| {
+        let kbps: Option<u64> = input.text.trim().parse().ok();
         let piece = kbps.map(|kbps| tandem_link::RatePiece {
             duration: Duration::from_secs(1),
             rate: Bitrate::from_bps(kbps * 1000),
             latency: Duration::ZERO,
         });
-        piece.and_then(|piece| Trace::from_rates(&[piece])).ok_or_else(|| TraceError {
-            file: file.to_owned(),
+        piece.and_then(|piece| Trace::from_rates(&[piece])).map(ParsedTrace::from).ok_or_else(|| TraceError {
+            file: input.file.to_owned(),
             line: Some(1),
             column: None,
             expected: "a rate in kbit/s above 0".to_owned(),
-            found: format!("`{text}`"),
-            hint: "write one number",
+            found: format!("`{}`", input.text),
+            hint: "write one number".into(),
         })
     },
+    write: None,
 };
 
 #[test]

@@ -35,7 +35,7 @@ pub struct Scenario {
     pub source: String,
     /// The simulation.
     pub experiment: Experiment,
-    /// The trace files, in the order of the paths, down before up.
+    /// The trace files, in the order of the paths, down before up, as with the scenario's seed.
     pub traces: Vec<UsedTrace>,
     /// Files that the scenario names, in the order of their first use.
     pub files: Vec<InputFile>,
@@ -72,7 +72,8 @@ impl Scenario {
         Self::parse(name, schema::utf8(name, bytes)?, files)
     }
 
-    /// The experiment with another seed. Channels that follow the seed are generated again.
+    /// The experiment with another seed. Channels and starts of traces that follow the seed are drawn
+    /// again.
     pub fn with_seed(&self, seed: Seed) -> Experiment {
         let mut experiment = self.experiment.clone();
         experiment.seed = seed;
@@ -84,6 +85,11 @@ impl Scenario {
             }
         }
         experiment
+    }
+
+    /// The trace files in a run with this seed.
+    pub fn traces_with_seed(&self, seed: Seed) -> Vec<UsedTrace> {
+        self.traces.iter().map(|trace| trace.with_seed(seed)).collect()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use core::fmt;
 use core::str::FromStr;
-use toml_edit::{DocumentMut, Item, Key, Table, TableLike, Value};
+use toml_edit::{DocumentMut, InlineTable, Item, Key, Table, TableLike, Value};
 
 /// A key of a scenario with a new value: `transport.scheduler=blest`.
 ///
@@ -165,7 +165,12 @@ impl fmt::Display for Setting {
     }
 }
 
-/// Sets the value at `parts[at..]` within `table`. Creates missing tables.
+/// Keys whose value is a string in short and a table in full, with the key of the string in the
+/// table: `trace = "a.csv"` is `trace = { file = "a.csv" }`.
+const SHORT_FORMS: [(&str, &str); 2] = [("trace", "file"), ("model", "name")];
+
+/// Sets the value at `parts[at..]` within `table`. Creates missing tables, and turns short forms
+/// into tables.
 ///
 /// A list is an array of tables (`[[path]]`) or an array of inline tables.
 fn set(table: &mut dyn TableLike, parts: &[String], at: usize, value: Value) -> Result<(), SettingError> {
@@ -180,6 +185,11 @@ fn set(table: &mut dyn TableLike, parts: &[String], at: usize, value: Value) -> 
     let so_far = || parts[..=at].join(".");
     let no_table = || SettingError::NoTable { key: so_far(), part: parts[at + 1..].join(".") };
     let item = table.get_mut(part).ok_or_else(no_table)?;
+    if let (Some((_, key)), Some(short)) = (SHORT_FORMS.iter().find(|(name, _)| name == part), item.as_str())
+    {
+        let table: InlineTable = [(*key, short)].into_iter().collect();
+        *item = Item::Value(table.into());
+    }
     if item.is_table_like() {
         let inner = item.as_table_like_mut().ok_or_else(no_table)?;
         return set(inner, parts, at + 1, value);
@@ -250,6 +260,16 @@ kind = \"bulk\"
         assert_eq!(changed(&["traffic.0.kind=web"]), ["kind = \"web\""]);
         let line = "down = { rate = \"5Mbps\", delay = \"10ms\" , loss = 0.02 } # near";
         assert_eq!(changed(&["path.wifi.down.loss=0.02"]).concat().replace(' ', ""), line.replace(' ', ""));
+    }
+
+    #[test]
+    fn short_form_becomes_a_table() {
+        let source = "[[path]]\nname = \"a\"\ndown = { trace = \"x.csv\", delay = \"1ms\" }\n";
+        let settings =
+            ["path.a.down.trace.scale=2", "path.a.down.trace.start=10s"].map(|text| text.parse().unwrap());
+        let line = Setting::apply(&settings, source).unwrap();
+        let table = "trace = { file = \"x.csv\", scale = 2, start = \"10s\" }";
+        assert!(line.contains(table), "{line}");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Trace files that a scenario uses.
 
-use link::TraceSummary;
+use link::{RateColumn, TraceSummary};
+use units::{Duration, Seed};
 
 /// A trace file that gives the rate of one direction of a path.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,6 +16,30 @@ pub struct UsedTrace {
     pub sha256: String,
     /// Name of the format, given or detected.
     pub format: &'static str,
-    /// Length, mean and percentiles of the rate.
+    /// Column of the rate and its unit, in a format with columns.
+    pub column: Option<RateColumn>,
+    /// Time within the trace at which the run begins, less than its length.
+    pub start: Duration,
+    /// Whether `start` is drawn from the seed.
+    pub random_start: bool,
+    /// Factor on the rate.
+    pub scale: f64,
+    /// Length, mean and percentiles of the rate, with the factor.
     pub summary: TraceSummary,
+}
+
+impl UsedTrace {
+    /// The trace in a run with another seed.
+    #[must_use]
+    pub fn with_seed(&self, seed: Seed) -> Self {
+        let start =
+            if self.random_start { random_start(self.summary.length, seed, &self.path) } else { self.start };
+        Self { start, ..self.clone() }
+    }
+}
+
+/// Draws the start within a trace of this length, in whole milliseconds.
+pub(crate) fn random_start(length: Duration, seed: Seed, path: &str) -> Duration {
+    let millis = seed.derive(path).rng("trace start").below(length.as_millis().max(1));
+    Duration::from_millis(millis)
 }

@@ -41,8 +41,11 @@ const VIDEO: &str = "{\"segment_duration_ms\": 2000,\n \"bitrates_kbps\": [1000,
 
 fn files(path: &str) -> Result<String, String> {
     match path {
-        "good.csv" => Ok("1,2000000\n2,2500000\n3,1000000\n".to_owned()),
-        "bad.csv" => Ok("1,2000000\n2,fast\n3,1000000\n".to_owned()),
+        "good.csv" => Ok("second,bytes_per_second\n1,2000000\n2,2500000\n3,1000000\n".to_owned()),
+        "pairs.csv" => Ok("1,2532630\n2,2471310\n".to_owned()),
+        "rate.csv" => Ok("time,throughput\n1,25\n2,24\n".to_owned()),
+        "twice.csv" => Ok("time,mbps\n1,25\n2,24\n1,23\n".to_owned()),
+        "bad.csv" => Ok("second,bytes\n2,fast\n3,1000000\n".to_owned()),
         "good.json" => Ok(VIDEO.to_owned()),
         "bad.json" => Ok(VIDEO.replace("2500,", "900,")),
         "empty.csv" => Ok(String::new()),
@@ -120,6 +123,13 @@ cases! {
     absurd_rate: "rate = \"50Mbps\"" => "rate = \"1e12Gbps\"";
     missing_trace: "good.csv" => "absent.csv";
     malformed_trace: "good.csv" => "bad.csv";
+    trace_with_two_readings: "good.csv" => "pairs.csv";
+    trace_without_unit: "good.csv" => "rate.csv";
+    trace_that_begins_anew: "good.csv" => "twice.csv";
+    column_of_a_trace_without_columns: "trace = \"good.csv\"" => "trace = { file = \"good.csv\", format = \"mahimahi\", column = 2 }";
+    trace_of_another_unit: "trace = \"good.csv\"" => "trace = { file = \"good.csv\", format = \"seconds-mbps\" }";
+    trace_scale_of_zero: "trace = \"good.csv\"" => "trace = { file = \"good.csv\", scale = 0 }";
+    trace_start_without_unit: "trace = \"good.csv\"" => "trace = { file = \"good.csv\", start = \"ten\" }";
     empty_trace: "good.csv" => "empty.csv";
     unknown_trace_format: "trace = \"good.csv\"" => "trace = { file = \"good.csv\", format = \"mahi\" }";
     path_without_radio: "radio = \"huang2012.lte\"\n" => "";

@@ -12,6 +12,10 @@ fn files(path: &str) -> Result<String, String> {
     match path {
         "lte.csv" => Ok("second,bytes_per_second\n1,1250000\n2,1250000\n".to_owned()),
         "ten" => Ok("0 10\n".to_owned()),
+        "ramp" => Ok((1..=100).map(|i| format!("{i} {i}")).collect::<Vec<_>>().join("\n")),
+        "ucc.csv" => Ok("Timestamp,CellID,NetworkMode,DL_bitrate,UL_bitrate,State\n\
+                         2018.02.12_16.14.02,2,LTE,5000,500,D\n2018.02.12_16.14.03,2,LTE,7000,700,D\n"
+            .to_owned()),
         "mine.toml" => {
             Ok("kind = \"lte\"\nup_per_mbps = \"400mW\"\ndown_per_mbps = \"50mW\"\nactive = \"1W\"\n\
                            inactivity = \"100ms\"\n"
@@ -298,6 +302,53 @@ fn traces_are_listed_with_hash_and_figures() {
     assert_eq!(down.sha256, "76c7f7c282bb3633aca25e5339b005ff007727b190a53c7ed65f6270003f65c4");
     assert_eq!(down.summary.mean, Bitrate::from_mbps(10.0));
     assert!(parse(LEAST).traces.is_empty());
+}
+
+/// Rates of the first piece of both directions of the first path, in Mbit/s.
+fn first_rates(experiment: &sim::Experiment) -> [f64; 2] {
+    let path = &experiment.paths[0];
+    [&path.down, &path.up].map(|hop| match hop {
+        Hop::Link(link::LinkConfig { rate: Rate::Trace(trace), .. }) => trace.pieces()[0].rate.as_mbps(),
+        _ => panic!("a trace"),
+    })
+}
+
+#[test]
+fn trace_has_column_start_and_scale() {
+    let with = |table: &str| parse(&LEAST.replace("rate = \"2Mbps\"", &format!("trace = {{ {table} }}")));
+    let scenario = with("file = \"ramp\", start = \"110s\", scale = 0.5");
+    assert_eq!(first_rates(&scenario.experiment), [5.5, 5.5]);
+    let used = &scenario.traces[0];
+    assert_eq!((used.start, used.scale), (Duration::from_secs(10), 0.5));
+    assert_eq!(used.summary.mean, Bitrate::from_mbps(25.25));
+    // Each direction has its column.
+    let ucc = with("file = \"ucc.csv\"");
+    let column = |i: usize| ucc.traces[i].column.clone().map(|column| (column.name, column.unit));
+    assert_eq!(first_rates(&ucc.experiment), [5.0, 0.5]);
+    assert_eq!(column(1), Some(("UL_bitrate".to_owned(), "kbit/s")));
+    assert_eq!(first_rates(&with("file = \"ucc.csv\", column = 5").experiment), [0.5, 0.5]);
+}
+
+#[test]
+fn random_start_follows_the_seed_and_is_common_to_both_directions() {
+    let text = LEAST.replace("rate = \"2Mbps\"", "trace = { file = \"ramp\", start = \"random\" }");
+    let scenario = parse(&text);
+    assert_eq!(scenario, parse(&text));
+    let mut starts = Vec::new();
+    for seed in 1..=20 {
+        let seed = units::Seed::new(seed);
+        let [down, up] = first_rates(&scenario.with_seed(seed));
+        let traces = scenario.traces_with_seed(seed);
+        assert_eq!((down, traces[0].start), (up, traces[1].start));
+        assert_eq!(down, 1.0 + (traces[0].start.as_secs_f64()).floor(), "the list has the start of the run");
+        starts.push(traces[0].start.as_millis());
+    }
+    assert_eq!(first_rates(&scenario.experiment), first_rates(&scenario.with_seed(scenario.experiment.seed)));
+    starts.sort_unstable();
+    starts.dedup();
+    assert!(starts.len() > 15 && starts[0] < 30_000 && starts[starts.len() - 1] > 70_000, "{starts:?}");
+    let other = parse(&text.replace("\"wifi\"\nradio", "\"other\"\nradio"));
+    assert_ne!(other.traces[0].start, scenario.traces[0].start, "paths differ");
 }
 
 #[test]

@@ -44,7 +44,7 @@ fn missing_trace() {
 #[test]
 fn malformed_trace() {
     let place = Place::new();
-    place.write("lte.csv", "1,500000\n2,fast\n3,750000\n");
+    place.write("lte.csv", "second,bytes\n2,fast\n3,750000\n");
     insta::assert_snapshot!(stderr_of(&place, TINY));
 }
 
@@ -89,7 +89,7 @@ fn invalid_utf8() {
 #[test]
 fn long_line_is_reported_briefly() {
     let place = Place::new();
-    let text = format!("1,{}\n", "x".repeat(1_000_000));
+    let text = format!("1 {}\n", "x".repeat(1_000_000));
     place.write("lte.csv", &text);
     let err = stderr_of(&place, TINY);
     assert!(err.contains("lte.csv:1:1") && err.len() < 2_000, "{} bytes", err.len());

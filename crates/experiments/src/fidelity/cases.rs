@@ -146,7 +146,12 @@ fn text(paths: &[PathText<'_>], settings: Settings<'_>) -> String {
     );
     for (path, (name, radio)) in paths.iter().zip([("wifi", "huang2012.wifi"), ("lte", "huang2012.lte")]) {
         let trace = path.rate.contains(".csv");
-        let key = if trace { "trace" } else { "rate" };
+        // The measured traces have no header.
+        let rate = if trace {
+            format!("trace = {{ file = \"{}\", format = \"second-bytes\" }}", path.rate)
+        } else {
+            format!("rate = \"{}\"", path.rate)
+        };
         let back = if trace { "10Mbps" } else { path.rate };
         let half = format!("{}us", path.rtt * 500);
         let outage =
@@ -155,9 +160,8 @@ fn text(paths: &[PathText<'_>], settings: Settings<'_>) -> String {
         let _ = write!(
             text,
             "[[path]]\nname = \"{name}\"\nradio = \"{radio}\"\n\
-             down = {{ {key} = \"{}\", delay = \"{half}\", queue = \"100ms\"{loss}{outage} }}\n\
-             up = {{ rate = \"{back}\", delay = \"{half}\", queue = \"100ms\"{outage} }}\n\n",
-            path.rate
+             down = {{ {rate}, delay = \"{half}\", queue = \"100ms\"{loss}{outage} }}\n\
+             up = {{ rate = \"{back}\", delay = \"{half}\", queue = \"100ms\"{outage} }}\n\n"
         );
     }
     let protocol =

@@ -18,7 +18,7 @@ pub struct TraceError {
     /// Description of the input.
     pub found: String,
     /// Advice on how to correct the file.
-    pub hint: &'static str,
+    pub hint: Box<str>,
 }
 
 impl fmt::Display for TraceError {
@@ -37,32 +37,26 @@ impl fmt::Display for TraceError {
 impl core::error::Error for TraceError {}
 
 /// Returns an error about a line.
-pub(super) fn line_error(
-    file: &str,
-    line: usize,
-    expected: &str,
-    found: String,
-    hint: &'static str,
-) -> TraceError {
+pub(super) fn line_error(file: &str, line: usize, expected: &str, found: String, hint: &str) -> TraceError {
     TraceError {
         file: file.to_owned(),
         line: Some(line),
         column: None,
         expected: expected.to_owned(),
         found,
-        hint,
+        hint: hint.into(),
     }
 }
 
 /// Returns the error about a file without entries.
-pub(super) fn empty_trace(file: &str, hint: &'static str) -> TraceError {
+pub(super) fn empty_trace(file: &str, hint: &str) -> TraceError {
     TraceError {
         file: file.to_owned(),
         line: None,
         column: None,
         expected: "at least one entry".to_owned(),
         found: "an empty trace".to_owned(),
-        hint,
+        hint: hint.into(),
     }
 }
 
@@ -74,7 +68,7 @@ pub(super) fn zero_trace(file: &str) -> TraceError {
         column: None,
         expected: "a rate above zero somewhere".to_owned(),
         found: "a trace that is zero throughout".to_owned(),
-        hint: "a link on this trace would stand still for ever; use an outage for a link that is down",
+        hint: "a link on this trace would stand still for ever; use an outage for a link that is down".into(),
     }
 }
 

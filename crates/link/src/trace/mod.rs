@@ -1,11 +1,13 @@
 //! Traces: recorded or generated link rates over time.
 
+mod edit;
 mod error;
 mod format;
 mod summary;
 
+pub use edit::SCALE_RANGE;
 pub use error::TraceError;
-pub use format::{TraceFormat, UnknownFormat};
+pub use format::{ParsedTrace, TraceFormat, TraceWriter, UnknownFormat, Unwritable};
 pub use summary::TraceSummary;
 
 use std::sync::Arc;
@@ -24,8 +26,11 @@ pub struct Trace {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum TraceKind {
-    /// Milliseconds since the start, in order; the last is the period.
-    Opportunities(Arc<[u32]>),
+    /// Milliseconds since the start, in order, and the period, which is not before the last.
+    Opportunities {
+        millis: Arc<[u32]>,
+        period: u32,
+    },
     Rates(Arc<RateTable>),
 }
 
@@ -49,14 +54,19 @@ impl Trace {
     /// # Errors
     /// If the text does not follow the format, or the format is unknown.
     pub fn parse(file: &str, text: &str, format: Option<&TraceFormat>) -> Result<Self, TraceError> {
-        TraceReading::of(file, text, format).map(|reading| reading.trace)
+        TraceReading::of(&TraceText::new(file, text), format).map(|reading| reading.trace)
     }
 
     /// Returns a trace of opportunities at these milliseconds; `None` unless they are sorted and
     /// end after zero.
     pub fn from_opportunities(millis: Vec<u32>) -> Option<Self> {
-        let valid = millis.is_sorted() && millis.last().is_some_and(|&last| last > 0);
-        valid.then(|| Self { kind: TraceKind::Opportunities(millis.into()) })
+        let period = millis.last().copied().filter(|&last| last > 0 && millis.is_sorted())?;
+        Some(Self::opportunities_of(millis, period))
+    }
+
+    /// A trace of opportunities, sorted, at least one and none after the period.
+    fn opportunities_of(millis: Vec<u32>, period: u32) -> Self {
+        Self { kind: TraceKind::Opportunities { millis: millis.into(), period } }
     }
 
     /// Returns a trace of these rates; `None` if all rates are zero or one period exceeds 100
@@ -69,9 +79,7 @@ impl Trace {
     /// Returns the length of one loop.
     pub fn period(&self) -> Duration {
         match &self.kind {
-            TraceKind::Opportunities(millis) => {
-                Duration::from_millis(u64::from(millis.last().copied().unwrap_or(0)))
-            }
+            TraceKind::Opportunities { period, .. } => Duration::from_millis(u64::from(*period)),
             TraceKind::Rates(table) => Duration::from_nanos(table.period),
         }
     }
@@ -91,7 +99,7 @@ impl Trace {
     /// Returns the mean capacity.
     pub fn mean_rate(&self) -> Bitrate {
         match &self.kind {
-            TraceKind::Opportunities(millis) => {
+            TraceKind::Opportunities { millis, .. } => {
                 Bytes::new(millis.len() as u64 * u64::from(OPPORTUNITY_BYTES)).per(self.period())
             }
             TraceKind::Rates(table) => {
@@ -101,6 +109,46 @@ impl Trace {
     }
 }
 
+/// The text of a trace file, and choices of its reader.
+#[derive(Debug, Clone, Copy)]
+pub struct TraceText<'a> {
+    /// Name of the file, for errors and for its extension.
+    pub file: &'a str,
+    /// The text.
+    pub text: &'a str,
+    /// Column of the rate: its name in the header, or its number from 1.
+    pub column: Option<&'a str>,
+    /// True for the direction from the device to the server: of several columns of rates, that of
+    /// the uplink is chosen.
+    pub is_up: bool,
+}
+
+impl<'a> TraceText<'a> {
+    /// Creates a text for the direction from the server to the device.
+    pub fn new(file: &'a str, text: &'a str) -> Self {
+        Self { file, text: text.strip_prefix('\u{feff}').unwrap_or(text), column: None, is_up: false }
+    }
+    /// Sets the column of the rate.
+    #[must_use]
+    pub fn column(self, column: Option<&'a str>) -> Self {
+        Self { column, ..self }
+    }
+    /// Sets the direction to that from the device to the server.
+    #[must_use]
+    pub fn up(self) -> Self {
+        Self { is_up: true, ..self }
+    }
+}
+
+/// Column of the rate in a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RateColumn {
+    /// Name in the header, or `column 2`.
+    pub name: String,
+    /// Unit, such as `Mbit/s`.
+    pub unit: &'static str,
+}
+
 /// A trace file as understood.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TraceReading {
@@ -108,20 +156,32 @@ pub struct TraceReading {
     pub trace: Trace,
     /// Name of the format, given or detected.
     pub format: &'static str,
+    /// Column of the rate, in a format with columns.
+    pub column: Option<RateColumn>,
 }
 
 impl TraceReading {
-    /// Parses `text`; see [`Trace::parse`].
+    /// Parses `text`. Without `format`, the file extension and the first entry determine it.
     ///
     /// # Errors
-    /// As `Trace::parse`.
-    pub fn of(file: &str, text: &str, format: Option<&TraceFormat>) -> Result<Self, TraceError> {
-        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    /// If the text does not follow the format, or the format is unknown or not clear.
+    pub fn of(text: &TraceText<'_>, format: Option<&TraceFormat>) -> Result<Self, TraceError> {
         let format = match format {
             Some(format) => format,
-            None => TraceFormat::detect(file, text)?,
+            None => TraceFormat::detect(text)?,
         };
-        Ok(Self { trace: (format.parse)(file, text)?, format: format.name })
+        if let Some(column) = text.column.filter(|_| !format.has_columns) {
+            return Err(TraceError {
+                file: text.file.to_owned(),
+                line: None,
+                column: None,
+                expected: format!("no column, as the format is {}", format.name),
+                found: format!("column `{column}`"),
+                hint: "leave out `column`, or name another `format`".into(),
+            });
+        }
+        let parsed = (format.parse)(text)?;
+        Ok(Self { trace: parsed.trace, format: format.name, column: parsed.column })
     }
 }
 

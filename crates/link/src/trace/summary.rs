@@ -50,7 +50,7 @@ impl Trace {
             return vec![self.mean_rate()];
         }
         match &self.kind {
-            TraceKind::Opportunities(millis) => {
+            TraceKind::Opportunities { millis, .. } => {
                 let mut bytes = vec![0_u64; count as usize];
                 for &at in millis.iter() {
                     // An opportunity belongs to the millisecond that it ends.

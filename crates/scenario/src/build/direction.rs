@@ -1,11 +1,11 @@
 //! Builds one direction of a path.
 
-use super::{Builder, FileProblem, point};
+use super::{Builder, FileProblem, TraceSource, point};
 use crate::UsedTrace;
 use core::ops::Range;
 use link::{
-    ChannelModel, Codel, Delay, Impairments, LOSS_MODELS, LinkConfig, Loss, QueueLimit, Rate, Reorder,
-    StationConfig, Trace, TraceReading,
+    ChannelModel, Codel, Delay, Impairments, LOSS_MODELS, LinkConfig, Loss, QueueLimit, Rate, RateColumn,
+    Reorder, StationConfig, Trace, TraceReading, TraceText,
 };
 use quantities::{Quantities as _, QuantityNode as _};
 use schema::node::{Fields, Node, Value};
@@ -14,25 +14,41 @@ use sim::{CellSpec, Hop};
 use std::sync::Arc;
 use units::{Bitrate, Duration, Instant, Probability, Seed};
 
+/// Everything on which the reading of a trace file depends.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct TraceKey {
+    path: String,
+    format: Option<String>,
+    column: Option<String>,
+    is_up: bool,
+}
+
 /// A trace file, read.
 pub(super) struct ReadTrace {
     trace: Arc<Trace>,
     format: &'static str,
+    column: Option<RateColumn>,
     sha256: String,
+}
+
+/// A trace with its start and scale; `random` if the start is still to be drawn.
+struct TracedRate {
+    trace: Arc<Trace>,
+    random: bool,
 }
 
 /// Maximum length of a generated trace, in steps.
 const MAX_STEPS: u64 = 1_000_000;
 
 impl Builder<'_, '_> {
-    /// The direction of the path at `place`, down if true, and the channel model from which its trace is generated, if it has one.
+    /// The direction of the path at `place`, down if true, and the source from which its trace is generated, if it has one.
     pub(super) fn direction(
         &mut self,
         fields: &Fields,
         cells: &[CellSpec],
         duration: Duration,
         place: (&str, bool),
-    ) -> (Hop, Option<(ChannelModel, Option<Seed>)>) {
+    ) -> (Hop, Option<TraceSource>) {
         if let Some(name) = fields.text("cell") {
             return (self.station(fields, name, cells), None);
         }
@@ -50,13 +66,17 @@ impl Builder<'_, '_> {
             reorder: fields.flag("reorder").unwrap_or(false),
             rate: Rate::default(),
         };
-        let model = fields.get("model").map(|model| self.model(model, duration));
+        let mut source = fields.get("model").map(|model| self.model(model, duration));
         let rate = if let Some(node) = fields.get("trace") {
-            self.trace(node, place).map_or_else(Rate::default, Rate::Trace)
+            let traced = self.trace(node, place);
+            if let Some(TracedRate { trace, random: true }) = &traced {
+                source = Some(TraceSource::RandomStart(Arc::clone(trace)));
+            }
+            traced.map_or_else(Rate::default, |traced| Rate::Trace(traced.trace))
         } else {
             fields.get("rate").map(|node| self.rate(node)).unwrap_or_default()
         };
-        (Hop::Link(LinkConfig { rate, ..link }), model)
+        (Hop::Link(LinkConfig { rate, ..link }), source)
     }
 
     /// A station of the cell `name`.
@@ -169,9 +189,9 @@ impl Builder<'_, '_> {
         merged
     }
 
-    fn model(&mut self, node: &Node, duration: Duration) -> (ChannelModel, Option<Seed>) {
+    fn model(&mut self, node: &Node, duration: Duration) -> TraceSource {
         let Some(fields) = node.fields() else {
-            return (node.text().and_then(ChannelModel::named).unwrap_or_default(), None);
+            return TraceSource::Model(node.text().and_then(ChannelModel::named).unwrap_or_default(), None);
         };
         let base = fields.text("name").and_then(ChannelModel::named).unwrap_or_default();
         let number =
@@ -199,40 +219,80 @@ impl Builder<'_, '_> {
             decorrelation_m: number("decorrelation_m", 1.0, base.decorrelation_m),
             step: fields.time("step").unwrap_or(base.step),
         };
-        (model, fields.integer("seed").map(|seed| Seed::new(seed.max(0) as u64)))
+        TraceSource::Model(model, fields.integer("seed").map(|seed| Seed::new(seed.max(0) as u64)))
     }
 
-    fn trace(&mut self, node: &Node, (path_name, down): (&str, bool)) -> Option<Arc<Trace>> {
-        let (path, format, span): (&str, Option<&str>, Range<usize>) = match &node.value {
-            Value::Text(path) => (path, None, node.span.clone()),
-            Value::Table(fields) => (fields.text("file")?, fields.text("format"), fields.span("file")),
+    /// The rate from a trace for the path at `place`, with the start and scale of its table.
+    fn trace(&mut self, node: &Node, place: (&str, bool)) -> Option<TracedRate> {
+        let (path, fields): (&str, Option<&Fields>) = match &node.value {
+            Value::Text(path) => (path, None),
+            Value::Table(fields) => (fields.text("file")?, Some(fields)),
             _ => return None,
         };
-        let key = (path.to_owned(), format.map(str::to_owned));
+        let span = fields.map_or_else(|| node.span.clone(), |fields| fields.span("file"));
+        let number = |fields: &Fields| fields.integer("column").map(|number| number.to_string());
+        let key = TraceKey {
+            path: path.to_owned(),
+            format: fields.and_then(|fields| fields.text("format")).map(str::to_owned),
+            column: fields
+                .and_then(|fields| fields.text("column").map(str::to_owned).or_else(|| number(fields))),
+            is_up: !place.1,
+        };
         let known = self.traces.get(&key).cloned();
         let read = known.unwrap_or_else(|| {
-            let read = self.trace_file(path, format, &span).map(Arc::new);
+            let read = self.trace_file(&key, &span).map(Arc::new);
             self.traces.insert(key, read.clone());
             read
         })?;
+        let scale = fields.and_then(|fields| fields.number("scale")).unwrap_or(1.0);
+        let trace = if scale == 1.0 {
+            Arc::clone(&read.trace)
+        } else {
+            Arc::new(self.scaled(&read, scale, fields?)?)
+        };
+        let start = fields.and_then(|fields| fields.time("start")).unwrap_or_default();
+        let start = Duration::from_nanos(start.as_nanos() % trace.period().as_nanos().max(1));
+        let random = fields.is_some_and(|fields| fields.text("start") == Some("random"));
         self.used_traces.push(UsedTrace {
-            path: path_name.to_owned(),
-            down,
+            path: place.0.to_owned(),
+            down: place.1,
             file: path.to_owned(),
             sha256: read.sha256.clone(),
             format: read.format,
-            summary: read.trace.summary(),
+            column: read.column.clone(),
+            start,
+            random_start: random,
+            scale,
+            summary: trace.summary(),
         });
-        Some(Arc::clone(&read.trace))
+        let trace = if start.is_zero() { trace } else { Arc::new(trace.starting_at(start)) };
+        Some(TracedRate { trace, random })
+    }
+
+    fn scaled(&mut self, read: &ReadTrace, scale: f64, fields: &Fields) -> Option<Trace> {
+        let scaled = read.trace.scaled(scale);
+        if scaled.is_none() {
+            self.problems
+                .add(
+                    fields.span("scale"),
+                    format!("a scale of {scale} leaves a trace without capacity, or too long"),
+                )
+                .expected("a factor near 1")
+                .hint(format!("the mean rate of the trace is {}", read.trace.mean_rate()));
+        }
+        scaled
     }
 
     /// Reads the trace in the file that the scenario names at `span`.
-    fn trace_file(&mut self, path: &str, format: Option<&str>, span: &Range<usize>) -> Option<ReadTrace> {
+    fn trace_file(&mut self, key: &TraceKey, span: &Range<usize>) -> Option<ReadTrace> {
+        let path = key.path.as_str();
         let text = self.read_file(path, span)?;
-        let error = match TraceReading::of(path, &text, format.and_then(|f| f.parse().ok())) {
-            Ok(reading) => {
+        let input =
+            TraceText { is_up: key.is_up, ..TraceText::new(path, &text) }.column(key.column.as_deref());
+        let error = match TraceReading::of(&input, key.format.as_ref().and_then(|f| f.parse().ok())) {
+            Ok(TraceReading { trace, format, column }) => {
                 let sha256 = hex(&Sha256::digest(text.as_bytes()));
-                return Some(ReadTrace { trace: Arc::new(reading.trace), format: reading.format, sha256 });
+                return Some(ReadTrace { trace: Arc::new(trace), format, column, sha256 });
             }
             Err(error) => error,
         };
@@ -242,7 +302,7 @@ impl Builder<'_, '_> {
             column: error.column,
             message: format!("malformed trace: found {}", error.found),
             expected: error.expected,
-            hint: error.hint.to_owned(),
+            hint: error.hint.into(),
         };
         self.report_in_file(&text, problem, span);
         None

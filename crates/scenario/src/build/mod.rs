@@ -10,9 +10,10 @@ mod traffic;
 mod transport;
 mod video;
 
+use crate::used_trace::random_start;
 use crate::{Diagnostic, Files, UsedTrace};
 use core::ops::Range;
-use direction::ReadTrace;
+use direction::{ReadTrace, TraceKey};
 use link::{ChannelModel, Trace};
 use quantities::Quantities as _;
 use schema::diagnostic::{Problems, Source};
@@ -35,22 +36,36 @@ pub(crate) struct Built {
     pub(crate) generated: Vec<Generated>,
 }
 
-/// A direction whose trace is generated from a channel model.
+/// A direction whose trace follows the seed.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Generated {
     pub(crate) path: usize,
     /// True for the direction from the server to the device.
     pub(crate) down: bool,
-    /// Name of the random source.
+    /// Name of the random source: the direction for a model, the path for the start of a trace.
     pub(crate) name: String,
-    pub(crate) model: ChannelModel,
-    /// Fixed seed, independent of that of the run.
-    pub(crate) seed: Option<Seed>,
+    pub(crate) source: TraceSource,
+}
+
+/// Origin of a trace that follows the seed.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum TraceSource {
+    /// A channel model, with a fixed seed if it is independent of that of the run.
+    Model(ChannelModel, Option<Seed>),
+    /// A trace that begins at a random time.
+    RandomStart(Arc<Trace>),
 }
 
 impl Generated {
     pub(crate) fn draw(&self, seed: Seed, duration: Duration) -> Arc<Trace> {
-        Arc::new(self.model.generate(duration, self.seed.unwrap_or(seed).derive(&self.name)))
+        Arc::new(match &self.source {
+            TraceSource::Model(model, fixed) => {
+                model.generate(duration, fixed.unwrap_or(seed).derive(&self.name))
+            }
+            TraceSource::RandomStart(trace) => {
+                trace.starting_at(random_start(trace.period(), seed, &self.name))
+            }
+        })
     }
 }
 
@@ -70,7 +85,7 @@ pub(crate) fn build(root: &Fields, problems: &mut Problems<'_>, files: &dyn File
 struct Builder<'a, 'f> {
     problems: &'a mut Problems<'f>,
     files: &'a dyn Files,
-    traces: BTreeMap<(String, Option<String>), Option<Arc<ReadTrace>>>,
+    traces: BTreeMap<TraceKey, Option<Arc<ReadTrace>>>,
     used_traces: Vec<UsedTrace>,
     profiles: BTreeMap<String, Option<Arc<::radio::Profile>>>,
 }
@@ -102,7 +117,7 @@ impl Builder<'_, '_> {
                 background,
                 capture: root.flag("capture").unwrap_or(false),
             },
-            traces: core::mem::take(&mut self.used_traces),
+            traces: self.used_traces.iter().map(|trace| trace.with_seed(seed)).collect(),
             generated,
         }
     }

@@ -1,6 +1,6 @@
 //! Builds paths.
 
-use super::{Builder, Generated, point};
+use super::{Builder, Generated, TraceSource, point};
 use ::radio::{InterfaceKind, Profile};
 use link::{LinkConfig, Rate};
 use policy::DataPlan;
@@ -36,7 +36,7 @@ impl Builder<'_, '_> {
                 continue;
             };
             let (mut path, models) = self.path(index, fields, cells, duration);
-            // Traces are generated only for a scenario without problems.
+            // Traces are drawn only for a scenario without problems.
             if self.problems.found.is_empty() {
                 for model in &models {
                     let hop = if model.down { &mut path.down } else { &mut path.up };
@@ -51,7 +51,7 @@ impl Builder<'_, '_> {
         (paths, generated)
     }
 
-    /// A path, and the channel models of its directions.
+    /// A path, and its directions whose traces follow the seed.
     fn path(
         &mut self,
         index: usize,
@@ -70,9 +70,14 @@ impl Builder<'_, '_> {
         let mut models = Vec::new();
         let mut hop = |this: &mut Self, key: &str, down: bool| {
             let Some(direction) = fields.fields(key) else { return Hop::Link(LinkConfig::default()) };
-            let (hop, model) = this.direction(direction, cells, duration, (&name, down));
-            let name = format!("{name}.{}", if down { "down" } else { "up" });
-            models.extend(model.map(|(model, seed)| Generated { path: index, down, name, model, seed }));
+            let (hop, source) = this.direction(direction, cells, duration, (&name, down));
+            models.extend(source.map(|source| {
+                let name = match source {
+                    TraceSource::Model(..) => format!("{name}.{}", if down { "down" } else { "up" }),
+                    TraceSource::RandomStart(_) => name.clone(),
+                };
+                Generated { path: index, down, name, source }
+            }));
             hop
         };
         let down = hop(self, "down", true);

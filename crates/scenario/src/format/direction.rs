@@ -2,7 +2,7 @@
 
 use super::choice;
 use super::queue::QUEUE_LIMIT;
-use link::{LOSS_MODELS, TraceFormat};
+use link::{LOSS_MODELS, SCALE_RANGE, TraceFormat};
 use quantities::{POSITIVE_RATE, POSITIVE_TIME, RATE, TIME};
 use schema::shape::{
     Choice, Key,
@@ -122,7 +122,7 @@ static RATE_TABLE: Table = Table {
 
 static TRACE: Table = Table {
     name: "a trace",
-    doc: "A trace with its format.",
+    doc: "A trace with its format, its start and its scale.",
     one_of: &[],
     keys: &[
         Key {
@@ -136,11 +136,36 @@ static TRACE: Table = Table {
             name: "format",
             shape: Shape::Choice(&TRACE_FORMATS),
             need: Absent("detected from the content"),
-            doc: "Format of the file.",
+            doc: "Format of the file. [Trace formats](traces.md) has the details.",
             example: "\"mahimahi\"",
+        },
+        Key {
+            name: "column",
+            shape: Or(&Shape::Text, &Integer { min: 1, max: 10_000 }),
+            need: Absent("the only column with a unit of a rate, or that of the direction"),
+            doc: "Column of the rate: its name in the header, or its number from 1.",
+            example: "\"DL_bitrate\"",
+        },
+        Key {
+            name: "start",
+            shape: Or(&TIME, &Shape::Choice(&TRACE_STARTS)),
+            need: Default("\"0s\""),
+            doc: "Time within the trace at which the run begins; the trace loops. `\"random\"` draws it \
+                  from the seed and the name of the path, so that seeds differ over one trace. Traces of \
+                  equal length in both directions of a path begin together.",
+            example: "\"10s\"",
+        },
+        Key {
+            name: "scale",
+            shape: Number { min: SCALE_RANGE.0, max: SCALE_RANGE.1 },
+            need: Default("1"),
+            doc: "Factor on the rate.",
+            example: "0.5",
         },
     ],
 };
+
+static TRACE_STARTS: [Choice; 1] = [choice("random", "drawn from the seed")];
 
 static TRACE_FORMATS: [Choice; TraceFormat::REGISTRY.len()] = {
     let mut choices = [const { choice("", "") }; TraceFormat::REGISTRY.len()];

@@ -1,7 +1,9 @@
 //! A JSON list of segments.
 
+use super::{ParsedTrace, Unwritable, decimals, rates_of};
 use crate::trace::error::{empty_trace, quoted, zero_trace};
-use crate::trace::{RatePiece, Trace, TraceError, TraceFormat};
+use crate::trace::{RatePiece, Trace, TraceError, TraceFormat, TraceText};
+use core::fmt::Write as _;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 use units::{Bitrate, Duration};
@@ -13,8 +15,10 @@ pub(super) const FORMAT: TraceFormat = TraceFormat {
     summary: "a list of `duration_ms`, `bandwidth_kbps` and, where known, `latency_ms`",
     extensions: &["json"],
     first_entry: "a JSON list",
-    accepts: |line| line.starts_with(['[', '{']),
+    accepts: |line| line.starts_with('['),
+    has_columns: false,
     parse,
+    write: Some(write),
 };
 
 const HINT: &str =
@@ -31,12 +35,13 @@ struct Segment {
     latency_ms: f64,
 }
 
-fn parse(file: &str, text: &str) -> Result<Trace, TraceError> {
+fn parse(input: &TraceText<'_>) -> Result<ParsedTrace, TraceError> {
+    let (file, text) = (input.file, input.text);
     if text.trim().is_empty() {
         return Err(empty_trace(file, HINT));
     }
     let segments: Vec<Segment> =
-        serde_json::from_str(text).map_err(|error| json_error(file, text, &error))?;
+        serde_json::from_str(text).map_err(|error| json_error(file, text, &error, HINT))?;
     if segments.is_empty() {
         return Err(empty_trace(file, HINT));
     }
@@ -48,7 +53,26 @@ fn parse(file: &str, text: &str) -> Result<Trace, TraceError> {
             latency: Duration::from_secs_f64(segment.latency_ms * 1e-3),
         })
         .collect();
-    Trace::from_rates(&pieces).ok_or_else(|| zero_trace(file))
+    Trace::from_rates(&pieces).map(ParsedTrace::from).ok_or_else(|| zero_trace(file))
+}
+
+fn write(trace: &Trace) -> Result<String, Unwritable> {
+    let mut text = "[\n".to_owned();
+    let pieces = rates_of(trace)?;
+    for (i, piece) in pieces.iter().enumerate() {
+        let _ = write!(
+            text,
+            "  {{\"duration_ms\": {}, \"bandwidth_kbps\": {}",
+            decimals(piece.duration.as_nanos(), 6),
+            decimals(piece.rate.as_bps(), 3)
+        );
+        if !piece.latency.is_zero() {
+            let _ = write!(text, ", \"latency_ms\": {}", decimals(piece.latency.as_nanos(), 6));
+        }
+        text.push_str(if i + 1 < pieces.len() { "},\n" } else { "}\n" });
+    }
+    text.push_str("]\n");
+    Ok(text)
 }
 
 fn duration<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
@@ -73,12 +97,13 @@ fn number<'de, D: Deserializer<'de>>(from: D, min: f64, max: f64, expected: &str
     }
 }
 
-fn json_error(file: &str, text: &str, error: &serde_json::Error) -> TraceError {
+/// Returns the error about a JSON document.
+pub(super) fn json_error(file: &str, text: &str, error: &serde_json::Error, hint: &str) -> TraceError {
     let message = error.to_string();
     let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
     let (found, expected) = rephrased(message).unwrap_or_else(|| {
         let line = text.lines().nth(error.line().saturating_sub(1)).unwrap_or_default().trim();
-        (quoted(line), message.strip_prefix("expected ").unwrap_or("a JSON list of segments").to_owned())
+        (quoted(line), message.strip_prefix("expected ").unwrap_or("valid JSON").to_owned())
     });
     TraceError {
         file: file.to_owned(),
@@ -86,7 +111,7 @@ fn json_error(file: &str, text: &str, error: &serde_json::Error) -> TraceError {
         column: Some(error.column().max(1)),
         expected,
         found,
-        hint: HINT,
+        hint: hint.into(),
     }
 }
 
@@ -110,7 +135,7 @@ fn rephrased(message: &str) -> Option<(String, String)> {
         found.strip_prefix("invalid type: ").or(found.strip_prefix("invalid value: ")).unwrap_or(found);
     let expected = match expected {
         "f64" => "a number",
-        "a sequence" => "a list of segments in brackets",
+        "a sequence" => "a list in brackets",
         other => other,
     };
     Some((found.to_owned(), expected.to_owned()))
@@ -133,6 +158,11 @@ mod tests {
         let trace = Trace::parse("a", text, None).unwrap();
         assert_eq!(trace.period(), Duration::from_secs(2));
         assert_eq!(trace.mean_rate(), Bitrate::from_bps(2_500_000));
+        let written = write(&trace).unwrap();
+        assert!(
+            written.starts_with("[\n  {\"duration_ms\": 500, \"bandwidth_kbps\": 1000, \"latency_ms\": 20},")
+        );
+        assert_eq!(Trace::parse("a", &written, None).as_ref(), Ok(&trace));
     }
 
     #[test]

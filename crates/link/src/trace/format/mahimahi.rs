@@ -1,8 +1,10 @@
 //! mahimahi's format: one opportunity to send 1500 bytes per line.
 
 use super::lines::{entries, is_numeric};
+use super::{ParsedTrace, Unwritable};
 use crate::trace::error::{empty_trace, line_error, quoted};
-use crate::trace::{Trace, TraceError, TraceFormat};
+use crate::trace::{Trace, TraceError, TraceFormat, TraceText};
+use core::fmt::Write as _;
 
 /// Each line is a whole number of milliseconds since the start, in increasing order. Several
 /// packets may share an opportunity and one packet may need several; unused opportunities are
@@ -14,7 +16,9 @@ pub(super) const FORMAT: TraceFormat = TraceFormat {
     extensions: &[],
     first_entry: "a number",
     accepts: |line| is_numeric(line, 1),
+    has_columns: false,
     parse,
+    write: Some(write),
 };
 
 const HINT: &str =
@@ -22,7 +26,8 @@ const HINT: &str =
 const ORDER_HINT: &str =
     "the times of a mahimahi trace never go back; sort the file, or cut it where it starts anew";
 
-fn parse(file: &str, text: &str) -> Result<Trace, TraceError> {
+fn parse(input: &TraceText<'_>) -> Result<ParsedTrace, TraceError> {
+    let (file, text) = (input.file, input.text);
     let mut millis: Vec<u32> = Vec::new();
     let mut last_line = None;
     for (number, line) in entries(text) {
@@ -38,14 +43,25 @@ fn parse(file: &str, text: &str) -> Result<Trace, TraceError> {
     if millis.is_empty() {
         return Err(empty_trace(file, HINT));
     }
-    Trace::from_opportunities(millis).ok_or_else(|| TraceError {
+    Trace::from_opportunities(millis).map(ParsedTrace::from).ok_or_else(|| TraceError {
         file: file.to_owned(),
         line: last_line,
         column: None,
         expected: "a last time after 0".to_owned(),
         found: "`0`".to_owned(),
-        hint: "the trace loops with the period of its last line, which cannot be no time at all",
+        hint: "the trace loops with the period of its last line, which cannot be no time at all".into(),
     })
+}
+
+/// The last opportunity moves to the end of the loop, so that the period stays.
+fn write(trace: &Trace) -> Result<String, Unwritable> {
+    let (millis, period) = trace.opportunities()?;
+    let mut text = String::with_capacity(millis.len() * 8);
+    for at in millis.iter().take(millis.len().saturating_sub(1)) {
+        let _ = writeln!(text, "{at}");
+    }
+    let _ = writeln!(text, "{period}");
+    Ok(text)
 }
 
 #[cfg(test)]
@@ -65,6 +81,7 @@ mod tests {
         let trace = Trace::parse("a", "0\n1\n1\n4\n", None).unwrap();
         assert_eq!(trace.period(), Duration::from_millis(4));
         assert_eq!(trace.mean_rate(), Bitrate::from_bps(12_000_000));
+        assert_eq!(write(&trace).unwrap(), "0\n1\n1\n4\n");
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! Lines `second,bytes_per_second`.
 
-use super::lines::{RateLines, entries};
-use crate::trace::{Trace, TraceError, TraceFormat};
+use super::columns::{BYTES_PER_SECOND, Rows, Separator};
+use super::{ParsedTrace, Unwritable, decimals, rate_rows};
+use crate::trace::{Trace, TraceError, TraceFormat, TraceText};
+use core::fmt::Write as _;
 
 /// A rate holds from its second until that of the next line; the last one as long as the one
 /// before it. Time is counted from the first line. A first line that starts with a letter is a
@@ -9,26 +11,26 @@ use crate::trace::{Trace, TraceError, TraceFormat};
 pub(super) const FORMAT: TraceFormat = TraceFormat {
     name: "second-bytes",
     summary: "lines `second,bytes_per_second`",
-    extensions: &["csv"],
+    extensions: &[],
     first_entry: "`second,bytes_per_second`",
-    accepts: |line| line.contains(',') && !line.starts_with(['[', '{']),
+    accepts: |line| Separator::of(line) == Separator::Comma && super::seconds_mbps::is_pair(line),
+    has_columns: true,
     parse,
+    write: Some(write),
 };
 
-fn parse(file: &str, text: &str) -> Result<Trace, TraceError> {
-    let lines = RateLines {
-        file,
-        hint: "each line is `second,bytes_per_second`, such as `12,2532630`",
-        unit: "bytes per second",
-        mbps_per_unit: 8e-6,
-        split: |line| {
-            let (time, amount) = line.split_once(',')?;
-            (!amount.contains(',')).then(|| (time.trim(), amount.trim()))
-        },
-    };
-    let is_header = |line: &str| line.starts_with(|c: char| c.is_ascii_alphabetic());
-    let skip = usize::from(entries(text).next().is_some_and(|(_, line)| is_header(line)));
-    lines.parse(entries(text).skip(skip))
+fn parse(input: &TraceText<'_>) -> Result<ParsedTrace, TraceError> {
+    let hint = "each line is `second,bytes_per_second`, such as `12,2532630`";
+    Rows { input, unit: Some(BYTES_PER_SECOND), hint }.parse()
+}
+
+/// Bits per second become bytes per second with three decimals, so that nothing is lost.
+fn write(trace: &Trace) -> Result<String, Unwritable> {
+    let mut text = "second,bytes_per_second\n".to_owned();
+    for (start, rate) in rate_rows(trace)? {
+        let _ = writeln!(text, "{},{}", decimals(start.as_nanos(), 9), decimals(rate.as_bps() * 125, 3));
+    }
+    Ok(text)
 }
 
 #[cfg(test)]
@@ -36,17 +38,22 @@ mod tests {
     use super::*;
     use units::{Bitrate, Duration};
 
+    fn read(text: &str) -> Result<Trace, TraceError> {
+        Trace::parse("a.csv", text, Some(&FORMAT))
+    }
+
     #[test]
     fn rate_holds_from_its_second_until_the_next_line() {
-        let trace = Trace::parse("a.csv", "second,bytes\n1,1000\n2,0\n4,5000", None).unwrap();
+        let trace = read("second,bytes\n1,1000\n2,0\n4,5000").unwrap();
         assert_eq!(trace.period(), Duration::from_secs(5));
         assert_eq!(trace.mean_rate(), Bitrate::from_bps(8 * (1000 + 2 * 5000) / 5));
+        assert_eq!(write(&trace).unwrap(), "second,bytes_per_second\n0,1000\n1,0\n3,5000\n");
     }
 
     #[test]
     fn malformed_line_is_reported_with_its_number() {
         let error = |text| {
-            let error = Trace::parse("a.csv", text, None).unwrap_err();
+            let error = read(text).unwrap_err();
             assert!(!error.hint.is_empty() && !error.expected.is_empty() && !error.found.is_empty());
             error
         };

@@ -1,0 +1,130 @@
+//! Columns that a header names with their units.
+
+use super::ParsedTrace;
+use super::columns::{Header, RateUnit, Rows, Separator, is_time};
+use crate::trace::{TraceError, TraceFormat, TraceText};
+
+/// The header names the unit of the rate: `mbps`, `kbit/s`, `bytes_per_second`. The column of the
+/// rate is the one with a unit; of several, the one of the direction (`dl`, `download`, `rx` or
+/// `ul`, `upload`, `tx`). A rate holds until the time of the next row, the last one as long as the
+/// one before it. Rows without a rate (`-`) are skipped. The UCC 4G and 5G data sets (Raca et al.,
+/// MMSys 2018 and 2020) are read by their `DL_bitrate` and `UL_bitrate` in kbit/s.
+pub(super) const FORMAT: TraceFormat = TraceFormat {
+    name: "csv",
+    summary: "columns named by a header with the unit of the rate, such as `time,throughput_mbps`; the UCC \
+              4G and 5G data sets",
+    extensions: &[],
+    first_entry: "a header",
+    accepts: |line| {
+        Header::of(line, Separator::of(line))
+            .is_some_and(|header| header.names.len() > 2 || header.names.iter().any(|name| is_known(name)))
+    },
+    has_columns: true,
+    parse,
+    write: None,
+};
+
+const HINT: &str = "the first row names the columns and the unit of the rate, such as `time,throughput_mbps`";
+
+fn is_known(name: &str) -> bool {
+    RateUnit::in_name(name).is_some() || is_time(name)
+}
+
+fn parse(input: &TraceText<'_>) -> Result<ParsedTrace, TraceError> {
+    Rows { input, unit: None, hint: HINT }.parse()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::TraceReading;
+    use units::{Bitrate, Duration};
+
+    /// Format, column, its unit, and mean rate in bit/s.
+    fn read(text: &str) -> (&'static str, String, &'static str, u64) {
+        column_of(&TraceText::new("a.csv", text))
+    }
+
+    fn column_of(text: &TraceText<'_>) -> (&'static str, String, &'static str, u64) {
+        let reading = TraceReading::of(text, None).unwrap_or_else(|error| panic!("{error} ({})", error.hint));
+        let column = reading.column.expect("a column");
+        (reading.format, column.name, column.unit, reading.trace.mean_rate().as_bps())
+    }
+
+    fn error(text: &str) -> TraceError {
+        let error = TraceReading::of(&TraceText::new("a.csv", text), None).unwrap_err();
+        assert!(!error.hint.is_empty() && !error.expected.is_empty() && !error.found.is_empty());
+        error
+    }
+
+    const UCC: &str = "Timestamp,Longitude,Latitude,Speed,Operatorname,CellID,NetworkMode,RSRP,RSRQ,SNR,CQI,RSSI,\
+DL_bitrate,UL_bitrate,State\n\
+2018.02.12_16.14.02,-8.5,51.9,0,A,2,LTE,-99,-13,2.0,8,-80,5000,194,D\n\
+2018.02.12_16.14.03,-8.5,51.9,0,A,2,LTE,-99,-13,2.0,8,-80,6000,130,D\n\
+2018.02.12_16.14.03,-8.5,51.9,0,A,2,LTE,-99,-13,2.0,8,-80,8000,132,D\n\
+2018.02.12_16.14.04,-8.5,51.9,0,A,2,LTE,-99,-13,2.0,8,-,-,-,D\n\
+2018.02.12_16.14.05,-8.5,51.9,0,A,2,LTE,-99,-13,2.0,8,-80,12000,100,D\n";
+
+    #[test]
+    fn header_names_columns_and_units() {
+        let mbps = ("csv", "throughput_mbps".to_owned(), "Mbit/s", 24_500_000);
+        assert_eq!(read("timestamp,throughput_mbps\n0,24\n1,25\n"), mbps);
+        assert_eq!(read("timestamp;throughput_mbps\n0;24,0\n1;25,0\n"), mbps);
+        assert_eq!(read("timestamp\tthroughput_mbps\n1518452042123\t24\n1518452043123\t25\n"), mbps);
+        assert_eq!(read("throughput_mbps timestamp\n24 0\n25 1\n"), mbps);
+        assert_eq!(read("\"id\",\"time (ms)\",\"Mbit/s\"\nx,0,24\ny,500,25\n").3, 24_500_000);
+        assert_eq!(read("t,throughput_kbps\n0,24000\n1,25000\n").3, 24_500_000);
+        assert_eq!(read("second,bytes_per_second\n0,1000\n3,2000\n").3, 12_000);
+        assert_eq!(read("time,bits_per_second,retries\n0,1000,1\n1,2000,0\n").3, 1500);
+        assert_eq!(read("second,bytes\n0,1000\n1,2000\n").3, 12_000);
+    }
+
+    #[test]
+    fn ucc_data_sets_are_read_in_both_directions() {
+        let down = TraceText::new("a", UCC);
+        // 5, 7 for two seconds, as the row without a rate is skipped, and 12 for two.
+        let mean = (5_000_000 + 2 * 7_000_000 + 2 * 12_000_000) / 5;
+        assert_eq!(column_of(&down), ("csv", "DL_bitrate".to_owned(), "kbit/s", mean));
+        assert_eq!(column_of(&down.up()).1, "UL_bitrate");
+        assert_eq!(column_of(&down.up().column(Some("dl_bitrate"))).1, "DL_bitrate");
+        assert_eq!(column_of(&down.column(Some("14"))).1, "UL_bitrate");
+        let trace = TraceReading::of(&down, None).expect("a trace").trace;
+        assert_eq!(trace.period(), Duration::from_secs(5));
+        assert_eq!(trace.pieces()[1].rate, Bitrate::from_bps(7_000_000));
+    }
+
+    #[test]
+    fn unclear_headers_are_reported() {
+        let no_unit = error("time,throughput\n0,24\n1,25\n");
+        assert_eq!(
+            no_unit.to_string(),
+            "a.csv:1: expected a column that names the unit of its rate, found `throughput`"
+        );
+        assert!(no_unit.hint.contains("`throughput_mbps`") && no_unit.hint.contains("`seconds-mbps`"));
+        let two = error("time,a_mbps,b_mbps\n0,1,2\n");
+        assert_eq!(&*two.hint, "choose the column: `column = \"a_mbps\"`");
+        let amount = error("time,bytes\n0,1\n0.1,2\n");
+        assert!(amount.line == Some(3) && amount.found.contains("two readings"));
+        let text = TraceText::new("a.csv", "time,mbps\n0,1\n").column(Some("kbps"));
+        let missing = TraceReading::of(&text, None).unwrap_err();
+        assert_eq!(&*missing.hint, "the columns are `time`, `mbps`; numbers begin with 1");
+        assert!(error("mbps,kbps\n1,2\n").found.contains("mbps"));
+    }
+
+    #[test]
+    fn time_that_begins_anew_is_reported() {
+        let error = error("time,mbps\n0,1\n1,2\n0,1\n");
+        assert_eq!(error.to_string(), "a.csv:4: expected a time after 1, that of the row above, found `0`");
+        assert!(error.hint.contains("begins anew"));
+    }
+
+    #[test]
+    fn header_that_contradicts_the_format_is_reported() {
+        let format = TraceFormat::named("second-bytes");
+        let text = TraceText::new("a.csv", "time,throughput_mbps\n0,24\n");
+        let error = TraceReading::of(&text, format).unwrap_err();
+        let message =
+            "a.csv:1: expected a column in bytes/s, as the format says, found `throughput_mbps`, in Mbit/s";
+        assert_eq!(error.to_string(), message);
+    }
+}
