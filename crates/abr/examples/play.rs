@@ -153,7 +153,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             session.stalls.len(),
             kpis.stalled.as_secs_f64(),
             kpis.switches,
-            kpis.mos,
+            kpis.mos.unwrap_or(f64::NAN),
             kpis.linear
         );
     }

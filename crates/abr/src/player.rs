@@ -373,6 +373,7 @@ impl Player {
             played: self.played,
             segment_duration: self.manifest.segment_duration(),
             segments_in_video: self.manifest.segments(),
+            levels_in_video: self.manifest.highest() + 1,
         }
     }
 

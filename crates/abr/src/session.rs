@@ -1,7 +1,7 @@
 //! The record of a session, its key figures and its export.
 
 use crate::Rule;
-use qoe::{Levels, Linear, Mok, P1203, Stalling, VideoSegment, Viewing};
+use qoe::{Levels, Linear, Mok, P1203, Stalling, VideoSegment, Viewing, emos};
 use serde_json::{Value, json};
 use units::{Bitrate, Bytes, Duration, Instant};
 
@@ -33,6 +33,8 @@ pub struct Session {
     pub segment_duration: Duration,
     /// Number of segments of the video.
     pub segments_in_video: usize,
+    /// Number of levels of the video.
+    pub levels_in_video: usize,
 }
 
 /// The wait for the first picture.
@@ -112,8 +114,10 @@ pub struct Kpis {
     pub switches: usize,
     /// Levels of the first three figures in [`Mok`].
     pub levels: Levels,
-    /// MOS by [`Mok`], without its level 0.
-    pub mos: f64,
+    /// MOS by [`Mok`], without its level 0; `None` without a picture.
+    pub mos: Option<f64>,
+    /// Score by [`emos`]; `None` without a picture and for a video with one level.
+    pub emos: Option<f64>,
     /// Score by [`Linear`] with its default weights over the segments that were at least partly
     /// played, without the wait for the first picture.
     pub linear: f64,
@@ -148,6 +152,7 @@ impl Session {
             played: self.played,
         };
         let seen: Vec<Bitrate> = self.shown().map(|(segment, _)| segment.bitrate).collect();
+        let seen_levels: Vec<usize> = self.shown().map(|(segment, _)| segment.level).collect();
         let bits: f64 =
             self.shown().map(|(segment, span)| segment.bitrate.as_mbps() * span.as_secs_f64()).sum();
         let mean = if self.played.is_zero() { 0.0 } else { bits / self.played.as_secs_f64() };
@@ -160,9 +165,15 @@ impl Session {
             mean_bitrate: Bitrate::from_mbps(mean),
             switches: self.switches().count(),
             levels,
-            mos: levels.mos(),
+            mos: (!self.initial.open).then(|| levels.mos()),
+            emos: emos(&seen_levels, self.levels_in_video, &viewing),
             linear: Linear::default().score(&seen, stalled),
         }
+    }
+
+    /// State of the session: `finished`, or `left` if it ended before its video.
+    pub fn state(&self) -> &'static str {
+        if self.complete { "finished" } else { "left" }
     }
 
     /// The segments that were at least partly played, and the played time of each.
@@ -196,6 +207,7 @@ impl Session {
         json!({
             "rule": self.rule.name(),
             "complete": self.complete,
+            "state": self.state(),
             "duration_s": self.seconds(self.end),
             "played_s": self.played.as_secs_f64(),
             "kpis": self.kpis_json(),
@@ -227,7 +239,9 @@ impl Session {
                 "frequency_level": kpis.levels.frequency,
                 "stall_level": kpis.levels.stall,
                 "mos": kpis.mos,
+                "mos_max": Mok::default().max_mos(),
             },
+            "emos": kpis.emos,
             "linear": kpis.linear,
         })
     }

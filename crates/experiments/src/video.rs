@@ -2,6 +2,7 @@
 
 use crate::display::decimals;
 use abr::{Kpis, Session};
+use qoe::{EMOS_UNIT, MOS_UNIT};
 use report::{Axis, Cell, Column, Lane, Line, Panel, Row, Shade, Span, Table, Timeline};
 use sim::Outcome;
 
@@ -30,12 +31,15 @@ pub(crate) fn table(outcome: &Outcome) -> Option<Table> {
         .column(Column::number("switches").key("switches"))
         .column(Column::number("played").unit("s").key("played_s"))
         .column(Column::number("fetched after").unit("s").key("fetched_s"))
-        .column(Column::number("MOS").key("mos"))
-        .column(Column::number("linear QoE").key("linear"));
+        .column(Column::number("MOS").unit(MOS_UNIT).key("mos"))
+        .column(Column::number("eMOS").unit(EMOS_UNIT).key("emos"))
+        .column(Column::number("linear QoE").key("linear"))
+        .column(Column::text("state"));
     let mut any = false;
     for (number, session) in sessions(outcome) {
         any = true;
-        let Kpis { initial, mean_stall, stalled, mean_bitrate, switches, mos, linear, .. } = session.kpis();
+        let Kpis { initial, mean_stall, stalled, mean_bitrate, switches, mos, emos, linear, .. } =
+            session.kpis();
         let seconds = |span: units::Duration| Cell::number(span.as_secs_f64(), 3);
         let count = |count: usize| Cell::number(count as f64, 0);
         table = table.row(Row::new([
@@ -49,14 +53,17 @@ pub(crate) fn table(outcome: &Outcome) -> Option<Table> {
             count(switches),
             seconds(session.played),
             Cell::number(all_fetched_s(session).unwrap_or(f64::NAN), 3),
-            Cell::number(mos, 4),
+            Cell::number(mos.unwrap_or(f64::NAN), 4),
+            Cell::number(emos.unwrap_or(f64::NAN), 2),
             Cell::number(linear, 1),
+            Cell::text(session.state()),
         ]));
     }
     any.then(|| {
         table.note(
-            "MOS: Mok, Chan, Chang 2011, from load time, stall frequency and mean stall length; at most 3.3148. Linear \
-             QoE: Yin et al. 2015.",
+            "MOS: Mok, Chan, Chang 2011, from load time, stall frequency and mean stall length; 3.31 is the most. \
+             eMOS: \
+             Claeys et al. 2014, from bitrate levels and stalls; 0 to 5.84. Without a picture there is neither. Linear QoE: Yin et al. 2015. State: left if the run ended before the video.",
         )
     })
 }

@@ -25,7 +25,7 @@ fn run(mut experiment: sim::Experiment, policy: &str) -> Session {
     let outcome = sim::run(&experiment);
     let session = outcome.connections[0].video.as_ref().expect("the connection carries video");
     Session {
-        mos: session.kpis().mos,
+        mos: session.kpis().mos.expect("the video shows a picture"),
         stalls: session.stalls.len(),
         lte_mb: outcome.paths[1].payload_down_bytes as f64 * 1e-6,
         lte_j: outcome.paths[1].energy.total_j,

@@ -1,7 +1,7 @@
 //! Checks of a record beyond its shape: the bounds of the schema, and contradictions.
 
-use crate::FORMAT;
-use crate::record::{Kpis, Record};
+use crate::record::{Kpis, Record, State};
+use crate::{FORMAT, FORMER_FORMAT};
 
 /// Tolerance for clocks and rounding of players, in seconds.
 const TOLERANCE_S: f64 = 1e-3;
@@ -91,6 +91,7 @@ impl Record {
     pub fn problems(&self) -> Vec<String> {
         let mut problems = Problems(Vec::new());
         self.head(&mut problems);
+        self.state(&mut problems);
         self.lists(&mut problems);
         self.levels(&mut problems);
         self.kpis(&mut problems);
@@ -98,8 +99,8 @@ impl Record {
     }
 
     fn head(&self, problems: &mut Problems) {
-        problems.expect(self.format == FORMAT, || {
-            format!("format: expected `{FORMAT}`, found `{}`", shortened(&self.format))
+        problems.expect(self.has_known_format(), || {
+            format!("format: expected `{FORMAT}` or `{FORMER_FORMAT}`, found `{}`", shortened(&self.format))
         });
         let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
         problems.expect((8..=64).contains(&self.id.len()) && self.id.chars().all(allowed), || {
@@ -122,6 +123,8 @@ impl Record {
             ("video.title", &self.video.title, 512),
             ("settings.proxy", &self.settings.proxy, 1024),
             ("label", &self.label, 200),
+            ("device", &self.device, 128),
+            ("zone", &self.zone, 64),
         ];
         for (place, text, max) in texts {
             problems.text(place, text.as_deref().unwrap_or_default(), max);
@@ -154,6 +157,26 @@ impl Record {
         problems.expect(extra <= MAX_EXTRA_BYTES, || {
             format!("extra: expected at most {MAX_EXTRA_BYTES} bytes of text, found {extra}")
         });
+    }
+
+    /// State, reason and `complete` agree.
+    fn state(&self, problems: &mut Problems) {
+        let Some(state) = self.state else {
+            problems.expect(self.format != FORMAT, || {
+                "state: expected `finished`, `left` or `failed`, found nothing".to_owned()
+            });
+            problems.expect(self.reason.is_none(), || "reason: found one without a state".to_owned());
+            return;
+        };
+        problems.expect((state == State::Finished) == self.complete, || {
+            format!("state: is `{}`, but complete is {}", state.name(), self.complete)
+        });
+        problems.expect((state == State::Failed) == self.reason.is_some(), || {
+            let expected = if state == State::Failed { "one" } else { "none" };
+            format!("reason: expected {expected} for the state `{}`", state.name())
+        });
+        let message = self.reason.as_ref().map_or("", |reason| &reason.message);
+        problems.text("reason.message", message, 1000);
     }
 
     fn lists(&self, problems: &mut Problems) {
@@ -320,6 +343,10 @@ impl Record {
             }
         }
         self.mos(problems);
+        let emos = self.kpis.emos.unwrap_or_default();
+        problems.expect((0.0..=qoe::EMOS_MAX + 1e-3).contains(&emos), || {
+            format!("kpis.emos: expected 0 to {:.2}, found {emos}", qoe::EMOS_MAX)
+        });
         for value in [self.kpis.mean_bitrate_kbps, Some(initial_load_s)] {
             problems.number("kpis", value.unwrap_or_default());
         }
@@ -337,8 +364,22 @@ impl Record {
                 format!("kpis.mok: expected levels from 1 to 3, found {level}")
             });
         }
-        problems.expect((mok.mos - levels.mos()).abs() <= 1e-3, || {
-            format!("kpis.mok.mos: is {}, but its levels give {:.4}", mok.mos, levels.mos())
+        if self.format == FORMAT {
+            problems.expect(mok.mos.is_none() == self.kpis.initial_load_open, || {
+                "kpis.mok.mos: expected null without a picture, and a number otherwise".to_owned()
+            });
+        }
+        problems.expect(self.format == FORMAT || mok.mos.is_some(), || {
+            format!("kpis.mok.mos: expected a number in `{FORMER_FORMAT}`")
+        });
+        if let Some(mos) = mok.mos {
+            problems.expect((mos - levels.mos()).abs() <= 1e-3, || {
+                format!("kpis.mok.mos: is {mos}, but its levels give {:.4}", levels.mos())
+            });
+        }
+        let most = qoe::Mok::default().max_mos();
+        problems.expect(mok.mos_max.is_none_or(|max| (max - most).abs() <= 1e-3), || {
+            format!("kpis.mok.mos_max: expected {most:.4}")
         });
     }
 }

@@ -14,8 +14,8 @@ pub mod summary;
 
 pub use make::Metadata;
 pub use record::{
-    Abandoned, Audio, Cmcd, Failure, Kind, Kpis, Level, Mok, Pause, Player, Record, RecordError, Sample,
-    Seek, Segment, Settings, Stall, Switch, Video, Viewing,
+    Abandoned, Audio, Cmcd, Failure, Kind, Kpis, Level, Mok, Pause, Player, Reason, ReasonKind, Record,
+    RecordError, Sample, Seek, Segment, Settings, Stall, State, Switch, Video, Viewing,
 };
 pub use summary::Summary;
 
@@ -26,4 +26,7 @@ pub const SCHEMA: &str = include_str!("../session.schema.json");
 pub const MAX_RECORD_BYTES: usize = 4 << 20;
 
 /// Value of [`Record::format`].
-pub const FORMAT: &str = "tandem-session/1";
+pub const FORMAT: &str = "tandem-session/2";
+
+/// The former format, which is still read: without `state`, and with a MOS in every session.
+pub const FORMER_FORMAT: &str = "tandem-session/1";

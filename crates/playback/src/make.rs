@@ -2,7 +2,8 @@
 
 use crate::FORMAT;
 use crate::record::{
-    Abandoned, Failure, Kpis, Mok, Player, Record, Sample, Segment, Settings, Stall, Switch, Video, Viewing,
+    Abandoned, Failure, Kpis, Mok, Player, Reason, Record, Sample, Segment, Settings, Stall, State, Switch,
+    Video, Viewing,
 };
 use abr::Session;
 use std::collections::BTreeMap;
@@ -25,12 +26,18 @@ pub struct Metadata {
     pub viewing: Option<Viewing>,
     /// Label chosen by the user, by which sessions are grouped.
     pub label: Option<String>,
+    /// Name or kind of the device.
+    pub device: Option<String>,
+    /// Time zone of the device.
+    pub zone: Option<String>,
     /// Names and versions of the other components.
     pub versions: BTreeMap<String, String>,
     /// Samples of the player's state.
     pub samples: Option<Vec<Sample>>,
     /// Errors during the session.
     pub errors: Option<Vec<Failure>>,
+    /// Reason for which the session failed, if it did.
+    pub reason: Option<Reason>,
 }
 
 impl Record {
@@ -45,9 +52,17 @@ impl Record {
             settings: metadata.settings,
             viewing: metadata.viewing,
             label: metadata.label,
+            device: metadata.device,
+            zone: metadata.zone,
             versions: metadata.versions,
             rule: session.rule.name().to_owned(),
             complete: session.complete,
+            state: Some(match (session.complete, &metadata.reason) {
+                (true, _) => State::Finished,
+                (false, None) => State::Left,
+                (false, Some(_)) => State::Failed,
+            }),
+            reason: metadata.reason.filter(|_| !session.complete),
             duration_s: since_start(session, session.end),
             played_s: session.played.as_secs_f64(),
             kpis: kpis(session),
@@ -94,7 +109,9 @@ fn kpis(session: &Session) -> Kpis {
             frequency_level: kpis.levels.frequency,
             stall_level: kpis.levels.stall,
             mos: kpis.mos,
+            mos_max: Some(qoe::Mok::default().max_mos()),
         },
+        emos: kpis.emos,
         linear: Some(kpis.linear),
     }
 }

@@ -1,6 +1,6 @@
 //! Types of the playback record. A test compares them with the schema.
 
-use crate::{FORMAT, MAX_RECORD_BYTES};
+use crate::{FORMAT, FORMER_FORMAT, MAX_RECORD_BYTES};
 use core::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -21,9 +21,19 @@ pub struct Record {
     pub viewing: Option<Viewing>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zone: Option<String>,
     pub versions: BTreeMap<String, String>,
     pub rule: String,
     pub complete: bool,
+    /// `None` in documents of the former format; see [`Record::outcome`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<State>,
+    /// Present if the session failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Reason>,
     pub duration_s: f64,
     pub played_s: f64,
     pub kpis: Kpis,
@@ -43,6 +53,56 @@ pub struct Record {
     pub errors: Option<Vec<Failure>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extra: Option<Map<String, Value>>,
+}
+
+/// How a session ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// The video was played to its end.
+    Finished,
+    /// The viewer, a time limit or the end of a run ended the session before the video.
+    Left,
+    /// An error ended the session.
+    Failed,
+}
+
+impl State {
+    /// Name in the document.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Finished => "finished",
+            Self::Left => "left",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// Reason of a failed session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "docs/reference/session.md says what each member is")]
+pub struct Reason {
+    pub kind: ReasonKind,
+    pub message: String,
+}
+
+/// Kind of a failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ReasonKind {
+    /// An HTTP status other than success, or an invalid response.
+    Http,
+    /// No connection, or a broken one.
+    Network,
+    /// No data for the timeout of the player.
+    Timeout,
+    /// Invalid manifest, or an unsupported feature of it.
+    Manifest,
+    /// The video cannot be decoded.
+    Decode,
+    /// Any other reason.
+    Other,
 }
 
 /// The player.
@@ -184,6 +244,8 @@ pub struct Kpis {
     pub switches: u64,
     pub mok: Mok,
     #[serde(default)]
+    pub emos: Option<f64>,
+    #[serde(default)]
     pub linear: Option<f64>,
 }
 
@@ -200,7 +262,12 @@ pub struct Mok {
     pub initial_level: u8,
     pub frequency_level: u8,
     pub stall_level: u8,
-    pub mos: f64,
+    /// `None` without a picture.
+    #[serde(deserialize_with = "present")]
+    pub mos: Option<f64>,
+    /// Highest MOS of the model.
+    #[serde(default)]
+    pub mos_max: Option<f64>,
 }
 
 /// An interruption of playback by an empty buffer.
@@ -352,6 +419,22 @@ impl Record {
         if problems.is_empty() { Ok(record) } else { Err(RecordError::Wrong(problems)) }
     }
 
+    /// State of the session and, if it failed, the reason. Documents of the former format have no
+    /// state: it follows from `complete` and from the fatal error.
+    pub fn outcome(&self) -> (State, Option<Reason>) {
+        if let Some(state) = self.state {
+            return (state, self.reason.clone());
+        }
+        if self.complete {
+            return (State::Finished, None);
+        }
+        let Some(error) = self.errors.iter().flatten().find(|error| error.fatal) else {
+            return (State::Left, None);
+        };
+        let kind = if error.status.is_some() { ReasonKind::Http } else { ReasonKind::Other };
+        (State::Failed, Some(Reason { kind, message: error.message.clone() }))
+    }
+
     /// The record as JSON. A number that is not finite becomes `null`.
     pub fn to_json(&self) -> Value {
         serde_json::to_value(self).unwrap_or(Value::Null)
@@ -366,6 +449,6 @@ impl Record {
 
     /// Whether the record has the supported format.
     pub fn has_known_format(&self) -> bool {
-        self.format == FORMAT
+        [FORMAT, FORMER_FORMAT].contains(&self.format.as_str())
     }
 }

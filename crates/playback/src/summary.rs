@@ -1,6 +1,7 @@
 //! Tables and charts of several sessions.
 
-use crate::record::{Kpis, Player, Record};
+use crate::record::{Kpis, Player, Reason, Record, State};
+use qoe::{EMOS_UNIT, MOS_UNIT};
 use report::{Align, Axis, Bars, Cell, Column, Estimate, Row, Table, Tone};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -15,14 +16,27 @@ pub struct Summary {
     pub player: Player,
     pub rule: String,
     pub title: Option<String>,
+    pub video_duration_s: Option<f64>,
+    pub device: Option<String>,
+    pub zone: Option<String>,
     pub complete: bool,
+    pub state: State,
+    pub reason: Option<Reason>,
     pub duration_s: f64,
+    pub played_s: f64,
     pub kpis: Kpis,
 }
 
 impl From<&Record> for Summary {
     fn from(record: &Record) -> Self {
         let video = &record.video;
+        let (state, reason) = record.outcome();
+        let mut kpis = record.kpis.clone();
+        if kpis.initial_load_open {
+            // Records of the former format have a MOS without a picture.
+            kpis.mok.mos = None;
+        }
+        kpis.mok.mos_max = Some(qoe::Mok::default().max_mos());
         Self {
             id: record.id.clone(),
             started_at: record.started_at.clone(),
@@ -30,9 +44,15 @@ impl From<&Record> for Summary {
             player: record.player.clone(),
             rule: record.rule.clone(),
             title: video.title.clone().or_else(|| video.content_id.clone()).or_else(|| video.url.clone()),
+            video_duration_s: video.duration_s,
+            device: record.device.clone(),
+            zone: record.zone.clone(),
             complete: record.complete,
+            state,
+            reason,
             duration_s: record.duration_s,
-            kpis: record.kpis.clone(),
+            played_s: record.played_s,
+            kpis,
         }
     }
 }
@@ -49,29 +69,76 @@ struct Kpi {
     of: fn(&Kpis) -> f64,
 }
 
-const KPIS: [Kpi; 9] = [
-    Kpi { name: "T_init", unit: "s", key: "initial_load_s", decimals: 3, of: |kpis| kpis.initial_load_s },
-    Kpi { name: "stalls", unit: "", key: "stalls", decimals: 0, of: |kpis| kpis.stalls as f64 },
+const KPIS: [Kpi; 10] = [
+    Kpi {
+        name: "T_init",
+        unit: "s",
+        key: "initial_load_s",
+        decimals: 3,
+        of: |kpis| shown(kpis, kpis.initial_load_s),
+    },
+    Kpi { name: "stalls", unit: "", key: "stalls", decimals: 0, of: |kpis| shown(kpis, kpis.stalls as f64) },
     Kpi {
         name: "f_rebuf",
         unit: "1/s",
         key: "stalls_per_s",
         decimals: 4,
-        of: |kpis| kpis.stalls_per_s.unwrap_or(f64::INFINITY),
+        of: |kpis| shown(kpis, kpis.stalls_per_s.unwrap_or(f64::INFINITY)),
     },
-    Kpi { name: "T_rebuf", unit: "s", key: "mean_stall_s", decimals: 3, of: |kpis| kpis.mean_stall_s },
-    Kpi { name: "stalled", unit: "s", key: "stalled_s", decimals: 3, of: |kpis| kpis.stalled_s },
+    Kpi {
+        name: "T_rebuf",
+        unit: "s",
+        key: "mean_stall_s",
+        decimals: 3,
+        of: |kpis| shown(kpis, kpis.mean_stall_s),
+    },
+    Kpi { name: "stalled", unit: "s", key: "stalled_s", decimals: 3, of: |kpis| shown(kpis, kpis.stalled_s) },
     Kpi {
         name: "bitrate",
         unit: "kbit/s",
         key: "mean_bitrate_kbps",
         decimals: 0,
-        of: |kpis| kpis.mean_bitrate_kbps.unwrap_or(f64::NAN),
+        of: |kpis| shown(kpis, kpis.mean_bitrate_kbps.unwrap_or(f64::NAN)),
     },
-    Kpi { name: "changes", unit: "", key: "switches", decimals: 0, of: |kpis| kpis.switches as f64 },
-    Kpi { name: "MOS", unit: "", key: "mos", decimals: 4, of: |kpis| kpis.mok.mos },
-    Kpi { name: "linear", unit: "", key: "linear", decimals: 1, of: |kpis| kpis.linear.unwrap_or(f64::NAN) },
+    Kpi {
+        name: "changes",
+        unit: "",
+        key: "switches",
+        decimals: 0,
+        of: |kpis| shown(kpis, kpis.switches as f64),
+    },
+    Kpi {
+        name: "MOS",
+        unit: MOS_UNIT,
+        key: "mos",
+        decimals: 4,
+        of: |kpis| shown(kpis, kpis.mok.mos.unwrap_or(f64::NAN)),
+    },
+    Kpi {
+        name: "eMOS",
+        unit: EMOS_UNIT,
+        key: "emos",
+        decimals: 2,
+        of: |kpis| shown(kpis, kpis.emos.unwrap_or(f64::NAN)),
+    },
+    Kpi {
+        name: "linear",
+        unit: "",
+        key: "linear",
+        decimals: 1,
+        of: |kpis| shown(kpis, kpis.linear.unwrap_or(f64::NAN)),
+    },
 ];
+
+/// A KPI of a session that showed a picture; NaN without one.
+fn shown(kpis: &Kpis, value: f64) -> f64 {
+    if kpis.initial_load_open { f64::NAN } else { value }
+}
+
+/// Explanation of the scores, for the notes of tables.
+pub const SCORES: &str = "MOS: Mok, Chan, Chang 2011, from load time and stalls; 3.31 is the most. eMOS: Claeys et al. \
+     2014, from bitrate levels and stalls; 0 to 5.84. linear: Yin et al. 2015, the sum of the segments\u{2019} bitrates \
+     in Mbit/s, minus 4.3 per second of stall, minus the bitrate changes. A session without a picture has none of these.";
 
 fn columns(mut table: Table) -> Table {
     for kpi in &KPIS {
@@ -80,16 +147,16 @@ fn columns(mut table: Table) -> Table {
     table
 }
 
-/// A row for each session. With `links`, the start time links to `/sessions/ID`.
+/// A row for each session, for a page. With `links`, the start time links to `/sessions/ID`.
 pub fn table(sessions: &[Summary], links: bool) -> Table {
     let mut table = columns(
         Table::new("")
-            .column(Column::text("started").key("started_at"))
+            .column(Column::text("started").unit("UTC").key("started_at"))
             .column(Column::text("label"))
             .column(Column::text("player"))
-            .column(Column::text("rule")),
-    )
-    .column(Column::text("played").align(Align::Left).key("complete"));
+            .column(Column::text("rule"))
+            .column(Column::text("state").align(Align::Left)),
+    );
     for session in sessions {
         let mut start = Cell::text(format_time(&session.started_at));
         if links {
@@ -97,26 +164,72 @@ pub fn table(sessions: &[Summary], links: bool) -> Table {
         }
         let origin = [start, Cell::text(session.label.clone().unwrap_or_default())];
         let player = [Cell::text(session.player.name.clone()), Cell::text(session.rule.clone())];
-        table = table.row(Row::new(origin.into_iter().chain(player).chain(kpi_cells(session))));
+        let cells = origin.into_iter().chain(player).chain([state_cell(session)]).chain(kpi_cells(session));
+        table = table.row(Row::new(cells));
+    }
+    table
+}
+
+/// A row for each session with all members of its summary, for CSV.
+pub fn full(sessions: &[Summary]) -> Table {
+    let mut table = Table::new("");
+    for name in ["id", "started", "zone", "label", "player", "device", "rule", "video"] {
+        table = table.column(Column::text(name));
+    }
+    table = columns(
+        table
+            .column(Column::number("video duration").unit("s").key("video_duration_s"))
+            .column(Column::text("state"))
+            .column(Column::text("reason"))
+            .column(Column::number("session duration").unit("s").key("duration_s"))
+            .column(Column::number("played").unit("s").key("played_s")),
+    );
+    for session in sessions {
+        let text = |text: &Option<String>| Cell::text(text.clone().unwrap_or_default());
+        let reason = session.reason.as_ref().map(|reason| reason.message.clone());
+        let cells = [
+            Cell::text(session.id.clone()),
+            Cell::text(session.started_at.clone()),
+            text(&session.zone),
+            text(&session.label),
+            Cell::text(session.player.name.clone()),
+            text(&session.device),
+            Cell::text(session.rule.clone()),
+            text(&session.title),
+            Cell::number(session.video_duration_s.unwrap_or(f64::NAN), 3),
+            state_cell(session),
+            text(&reason),
+            Cell::number(session.duration_s, 3),
+            Cell::number(session.played_s, 3),
+        ];
+        table = table.row(Row::new(cells.into_iter().chain(kpi_cells(session))));
     }
     table
 }
 
 /// A shorter table for the terminal, without start time, label and player.
 pub fn short(sessions: &[Summary]) -> Table {
-    let mut table =
-        columns(Table::new("").column(Column::text("rule"))).column(Column::text("played").key("complete"));
+    let mut table = columns(Table::new("").column(Column::text("rule")).column(Column::text("state")));
     for session in sessions {
-        let rule = [Cell::text(session.rule.clone())];
+        let rule = [Cell::text(session.rule.clone()), state_cell(session)];
         table = table.row(Row::new(rule.into_iter().chain(kpi_cells(session))));
     }
-    table
+    table.note(SCORES)
 }
 
-/// Cells of the KPIs, then a cell that states whether the video was played completely.
+/// Cell with the state of a session.
+fn state_cell(session: &Summary) -> Cell {
+    let tone = match session.state {
+        State::Finished => Tone::Plain,
+        State::Left => Tone::Quiet,
+        State::Failed => Tone::Bad,
+    };
+    Cell::text(session.state.name()).tone(tone)
+}
+
+/// Cells of the KPIs.
 fn kpi_cells(session: &Summary) -> impl Iterator<Item = Cell> {
-    let played = if session.complete { Cell::text("whole") } else { Cell::text("in part").tone(Tone::Quiet) };
-    KPIS.iter().map(|kpi| Cell::number((kpi.of)(&session.kpis), kpi.decimals)).chain([played])
+    KPIS.iter().map(|kpi| Cell::number((kpi.of)(&session.kpis), kpi.decimals))
 }
 
 /// Formats an RFC 3339 time as `2026-11-22 08:25:04`.
@@ -147,15 +260,46 @@ pub fn groups(sessions: &[Summary]) -> Vec<Group> {
 }
 
 impl Group {
-    /// Mean and 95 % confidence interval of a KPI over the sessions that have a finite value.
+    /// Number of sessions in a state.
+    fn count(&self, state: State) -> usize {
+        self.sessions.iter().filter(|session| session.state == state).count()
+    }
+
+    /// Values of a KPI: of the sessions that did not fail and have a finite value.
+    fn values(&self, kpi: &Kpi) -> Vec<f64> {
+        let scored = self.sessions.iter().filter(|session| session.state != State::Failed);
+        scored.map(|session| (kpi.of)(&session.kpis)).filter(|value| value.is_finite()).collect()
+    }
+
+    /// Mean and 95 % confidence interval of a KPI.
     fn estimate(&self, kpi: &Kpi) -> Estimate {
-        let values: Vec<f64> = self
-            .sessions
-            .iter()
-            .map(|session| (kpi.of)(&session.kpis))
-            .filter(|value| value.is_finite())
-            .collect();
-        Estimate::of(&values)
+        Estimate::of(&self.values(kpi))
+    }
+
+    /// Names of the KPIs whose interval is wider than a third of the mean to either side.
+    fn uncertain(&self) -> Vec<&'static str> {
+        let wide = |kpi: &&Kpi| {
+            let Estimate { mean, ci95 } = self.estimate(kpi);
+            ci95.is_finite() && ci95 > mean.abs() / 3.0
+        };
+        KPIS.iter().filter(wide).map(|kpi| kpi.name).collect()
+    }
+
+    /// Remark on a label with too few sessions for its means.
+    fn remark(&self) -> Option<String> {
+        let name = self.name();
+        let scored = self.values(&KPIS[0]).len();
+        if scored == 1 {
+            return Some(format!("{name}: too few sessions; a single one has no interval."));
+        }
+        let uncertain = self.uncertain();
+        if uncertain.is_empty() {
+            return None;
+        }
+        Some(format!(
+            "{name}: too few sessions ({scored}); the interval exceeds a third of the mean of {}.",
+            uncertain.join(", ")
+        ))
     }
 
     fn name(&self) -> String {
@@ -163,21 +307,42 @@ impl Group {
     }
 }
 
+const STATES: [State; 3] = [State::Finished, State::Left, State::Failed];
+
 /// A row for each group with means and 95 % confidence intervals. MOS is the mean of the sessions'
-/// MOS, not computed from the other means.
+/// MOS, not computed from the other means. A failed session is counted and enters no mean.
 pub fn means(groups: &[Group]) -> Table {
-    let mut table = columns(
-        Table::new("").column(Column::text("label")).column(Column::number("sessions").key("sessions")),
-    );
+    let mut table =
+        Table::new("").column(Column::text("label")).column(Column::number("sessions").key("sessions"));
+    for state in STATES {
+        table = table.column(Column::number(state.name()));
+    }
+    table = columns(table);
     for group in groups {
         let mut row = Row::new([Cell::text(group.name()), Cell::number(group.sessions.len() as f64, 0)]);
+        for state in STATES {
+            let count = group.count(state);
+            let tone = if state == State::Failed && count > 0 { Tone::Bad } else { Tone::Plain };
+            row = row.cell(Cell::number(count as f64, 0).tone(tone));
+        }
         for kpi in &KPIS {
             let decimals = if kpi.decimals == 0 { 1 } else { kpi.decimals };
             row = row.cell(Cell::estimate(group.estimate(kpi), decimals));
         }
         table = table.row(row);
     }
-    table.note("Means with 95 % confidence intervals. MOS: computed for each session, then averaged.")
+    table = table
+        .note(
+            "Means with 95 % confidence intervals, over the sessions that showed a picture and did not fail. MOS and \
+             eMOS: computed for each session, then averaged.",
+        )
+        .note(SCORES);
+    for group in groups {
+        if let Some(remark) = group.remark() {
+            table = table.note(report::literal(&remark));
+        }
+    }
+    table
 }
 
 /// Bar charts of MOS, stalled time and bitrate by group.
@@ -196,7 +361,8 @@ pub fn bars(groups: &[Group]) -> Vec<Bars> {
     charts
 }
 
-/// JSON with the sessions and, for each label, the means and confidence intervals of the KPIs.
+/// JSON with the sessions and, for each label, the number of sessions by state, and the means and
+/// confidence intervals of the KPIs over `n` sessions.
 pub fn comparison(sessions: &[Summary]) -> Value {
     let groups: Vec<Value> = groups(sessions)
         .iter()
@@ -204,10 +370,24 @@ pub fn comparison(sessions: &[Summary]) -> Value {
             let mut kpis = serde_json::Map::new();
             for kpi in &KPIS {
                 let Estimate { mean, ci95 } = group.estimate(kpi);
-                kpis.insert(kpi.key.to_owned(), json!({ "mean": mean, "ci95": ci95 }));
+                let n = group.values(kpi).len();
+                kpis.insert(kpi.key.to_owned(), json!({ "mean": mean, "ci95": ci95, "n": n }));
             }
-            json!({ "label": group.label, "sessions": group.sessions.len(), "kpis": kpis })
+            json!({
+                "label": group.label,
+                "sessions": group.sessions.len(),
+                "finished": group.count(State::Finished),
+                "left": group.count(State::Left),
+                "failed": group.count(State::Failed),
+                "remark": group.remark(),
+                "kpis": kpis,
+            })
         })
         .collect();
-    json!({ "sessions": sessions, "labels": groups })
+    json!({
+        "sessions": sessions,
+        "labels": groups,
+        "mos_max": qoe::Mok::default().max_mos(),
+        "emos_max": qoe::EMOS_MAX,
+    })
 }

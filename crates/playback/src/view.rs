@@ -1,6 +1,6 @@
 //! Tables, charts and report of a session, and its export for ITU-T P.1203.
 
-use crate::record::{Record, Segment};
+use crate::record::{Record, Segment, State};
 use crate::summary::{self, Summary};
 use qoe::{AudioSegment, Display, P1203, Stalling, VideoSegment};
 use report::{
@@ -217,35 +217,45 @@ impl Record {
         let summary = self.summary();
         let video = summary.title.clone().unwrap_or_else(|| self.video.kind.name().to_owned());
         let text = |text: &str| literal(text);
-        let played = if self.complete { "played completely" } else { "not played completely" };
+        let end = match (summary.state, &summary.reason) {
+            (State::Finished, _) => "finished".to_owned(),
+            (State::Left, _) => "left before the end of the video".to_owned(),
+            (State::Failed, reason) => {
+                format!("failed: {}", reason.as_ref().map_or("unknown reason", |reason| &reason.message))
+            }
+        };
+        let waits = if self.kpis.initial_load_open {
+            "no picture".to_owned()
+        } else {
+            format!("{} stalls with a total of {:.2} s", self.stalls.len(), self.kpis.stalled_s)
+        };
         let mut facts = vec![
             ("video".to_owned(), text(&video)),
             ("started".to_owned(), text(&self.started_at)),
             ("player".to_owned(), text(&format!("{} {}", self.player.name, self.player.version))),
             ("rule".to_owned(), text(&self.rule)),
+            ("state".to_owned(), text(&end)),
             ("session".to_owned(), text(&self.id)),
         ];
         let optional = [
             ("label", self.label.clone()),
+            ("device", self.device.clone()),
+            ("time zone", self.zone.clone()),
             ("engine", self.player.engine.clone()),
             ("proxy", self.settings.proxy.clone()),
             ("sockets", self.settings.mptcp.map(|mptcp| if mptcp { "MPTCP" } else { "TCP" }.to_owned())),
         ];
         facts.extend(optional.into_iter().filter_map(|(name, value)| Some((name.to_owned(), text(&value?)))));
         let figures = Section::new("Figures")
-            .table(summary::table(&[summary], false).note(
-                "MOS: Mok, Chan, Chang 2011, on its scale from 1.48 to 3.31. Linear QoE: the sum of the segments’ \
-                 bitrates in Mbit/s, minus 4.3 per second of stall, minus the bitrate changes.",
-            ))
+            .table(summary::table(&[summary], false).note(summary::SCORES))
             .facts(facts);
         let mut page = Page::new(self.label.clone().unwrap_or_else(|| "Session".to_owned()))
             .main_chart("session")
             .lead(format!(
-                "{:.1} s of video in {:.1} s, {played}; {} stalls with a total of {:.2} s.",
+                "{:.1} s of video in {:.1} s, {waits}; {}.",
                 self.played_s,
                 self.duration_s,
-                self.stalls.len(),
-                self.kpis.stalled_s
+                literal(&end)
             ))
             .section(Section::new("Timeline").chart(self.chart()))
             .section(figures);

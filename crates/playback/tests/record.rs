@@ -5,7 +5,8 @@
 use abr::{Manifest, PlayerConfig, THROUGHPUT};
 use serde_json::{Value, json};
 use tandem_playback::{
-    Kind, MAX_RECORD_BYTES, Metadata, Player, Record, RecordError, SCHEMA, Settings, Video,
+    Kind, MAX_RECORD_BYTES, Metadata, Player, Reason, ReasonKind, Record, RecordError, SCHEMA, Settings,
+    State, Summary, Video,
 };
 use units::{Bitrate, Bytes, Duration, Instant};
 
@@ -52,7 +53,7 @@ fn documented_example_round_trips() {
 fn reader_refuses_documents_that_the_schema_refuses() {
     let long = |n: usize| json!("x".repeat(n));
     let table = [
-        ("/format", Some(json!("tandem-session/2"))),
+        ("/format", Some(json!("tandem-session/3"))),
         ("/id", Some(json!("short"))),
         ("/id", Some(json!("../../../etc/passwd"))),
         ("/started_at", Some(json!("yesterday"))),
@@ -75,6 +76,12 @@ fn reader_refuses_documents_that_the_schema_refuses() {
         ("/kpis/stalls", Some(json!(1.5))),
         ("/kpis/mok/stall_level", Some(json!(0))),
         ("/kpis/mok/mos", Some(json!(0))),
+        ("/kpis/mok/mos_max", Some(json!(0))),
+        ("/kpis/emos", Some(json!(6))),
+        ("/state", Some(json!("gone"))),
+        ("/reason", Some(json!({"kind": "weather", "message": ""}))),
+        ("/device", Some(long(129))),
+        ("/zone", Some(long(65))),
         ("/stalls/0/start_s", Some(json!(-1))),
         ("/stalls/0/length", Some(json!(1))),
         ("/switches/0/to_level", Some(json!(256))),
@@ -99,6 +106,11 @@ fn optional_members_can_be_omitted_or_null() {
     let schema = schema();
     let optional = [
         "/label",
+        "/device",
+        "/zone",
+        "/reason",
+        "/kpis/emos",
+        "/kpis/mok/mos_max",
         "/viewing",
         "/pauses",
         "/seeks",
@@ -136,6 +148,10 @@ fn optional_members_can_be_omitted_or_null() {
     ];
     for pointer in optional {
         for value in [None, Some(Value::Null)] {
+            // The example has no reason, because its session did not fail.
+            if pointer == "/reason" && value.is_none() {
+                continue;
+            }
             let document = with(pointer, value);
             assert!(schema.is_valid(&document), "the schema requires {pointer}");
             read(&document).unwrap_or_else(|error| panic!("the reader requires {pointer}: {error}"));
@@ -169,6 +185,26 @@ fn all_contradictions_are_reported() {
             "kpis.initial_load_s: at 9 s, after the session's end at 7.25 s",
         ),
         ("/kpis/mok/mos", json!(3.3148), "kpis.mok.mos: is 3.3148, but its levels give 1.8308"),
+        (
+            "/kpis/mok/mos",
+            json!(null),
+            "kpis.mok.mos: expected null without a picture, and a number otherwise",
+        ),
+        (
+            "/kpis/initial_load_open",
+            json!(true),
+            "kpis.mok.mos: expected null without a picture, and a number otherwise",
+        ),
+        ("/kpis/mok/mos_max", json!(5), "kpis.mok.mos_max: expected 3.3148"),
+        ("/state", json!("left"), "state: is `left`, but complete is true"),
+        ("/state", json!(null), "state: expected `finished`, `left` or `failed`, found nothing"),
+        ("/complete", json!(false), "state: is `finished`, but complete is false"),
+        ("/state", json!("failed"), "reason: expected one for the state `failed`"),
+        (
+            "/reason",
+            json!({"kind": "http", "message": "HTTP 404"}),
+            "reason: expected none for the state `finished`",
+        ),
         ("/segments/1/level", json!(3), "segments[1]: level 3, but the video has 3 levels"),
         ("/segments/1/first_byte_s", json!(5.0), "segments[1]: times are not in order: 5 s precedes 4.25 s"),
         ("/segments/0/arrived_s", json!(5.0), "segments: times are not in order: 5 s precedes 4.25 s"),
@@ -240,9 +276,12 @@ fn record_of_a_session_is_valid_and_contains_all_members_of_the_session() {
         settings: Settings::default(),
         viewing: None,
         label: None,
+        device: None,
+        zone: None,
         versions: std::collections::BTreeMap::new(),
         samples: None,
         errors: None,
+        reason: None,
     };
     let record = Record::new(metadata, &session);
     assert_eq!(record.problems(), Vec::<String>::new());
@@ -270,6 +309,84 @@ fn record_of_a_session_is_valid_and_contains_all_members_of_the_session() {
     }
 }
 
+/// The example as a document of the former format, with the given member changed.
+fn former(pointer: &str, value: Value) -> Value {
+    let mut document = with(pointer, Some(value));
+    document["format"] = json!("tandem-session/1");
+    for member in ["state", "device", "zone"] {
+        document.as_object_mut().unwrap().remove(member);
+    }
+    let kpis = document["kpis"].as_object_mut().unwrap();
+    kpis.remove("emos");
+    kpis["mok"].as_object_mut().unwrap().remove("mos_max");
+    document
+}
+
+#[test]
+fn documents_of_the_former_format_are_read_and_get_a_state() {
+    let state = |document: &Value| {
+        assert!(schema().is_valid(document));
+        read(document).unwrap().outcome()
+    };
+    assert_eq!(state(&former("/complete", json!(true))), (State::Finished, None));
+    assert_eq!(state(&former("/complete", json!(false))), (State::Left, None));
+    let mut failed = former("/complete", json!(false));
+    failed["errors"] = json!([{"at_s": 0.5, "message": "status 404", "status": 404, "fatal": true}]);
+    let reason = Reason { kind: ReasonKind::Http, message: "status 404".into() };
+    assert_eq!(state(&failed), (State::Failed, Some(reason)));
+    // It scored a session without a picture: 3.25 for a load time that never ended.
+    let mut never = failed.clone();
+    never["kpis"] = json!({
+        "initial_load_s": 2.0, "initial_load_open": true, "stalls_per_s": 0, "mean_stall_s": 0, "stalls": 0,
+        "stalled_s": 0, "switches": 0,
+        "mok": {"initial_level": 2, "frequency_level": 1, "stall_level": 1, "mos": 3.2476}
+    });
+    never["stalls"] = json!([]);
+    never["switches"] = json!([]);
+    assert_eq!(read(&never).unwrap().summary().kpis.mok.mos, None);
+}
+
+#[test]
+fn failed_session_and_session_without_picture_enter_no_mean() {
+    let good = read(&example()).unwrap().summary();
+    let mut failed = good.clone();
+    failed.state = State::Failed;
+    failed.kpis.mok.mos = Some(3.3148);
+    let mut never = good.clone();
+    never.state = State::Left;
+    never.kpis.initial_load_open = true;
+    never.kpis.mok.mos = None;
+    let json = tandem_playback::summary::comparison(&[good.clone(), failed, never, good]);
+    let label = &json["labels"][0];
+    let counts = ["sessions", "finished", "left", "failed"].map(|key| label[key].as_u64().unwrap());
+    assert_eq!(counts, [4, 2, 1, 1]);
+    assert_eq!(label["kpis"]["mos"]["n"], 2);
+    assert!((label["kpis"]["mos"]["mean"].as_f64().unwrap() - 1.8308).abs() < 1e-9, "{label}");
+    assert_eq!(label["kpis"]["initial_load_s"]["mean"], 0.25);
+    assert_eq!(json["mos_max"].as_f64(), Some(qoe::Mok::default().max_mos()));
+}
+
+#[test]
+fn uncertain_means_are_remarked() {
+    let with = |mos: f64, stalled: f64| {
+        let mut session = read(&example()).unwrap().summary();
+        session.kpis.mok.mos = Some(mos);
+        session.kpis.stalled_s = stalled;
+        session
+    };
+    let remark =
+        |sessions: &[Summary]| tandem_playback::summary::comparison(sessions)["labels"][0]["remark"].clone();
+    assert_eq!(remark(&[with(3.0, 1.0), with(3.0, 1.0), with(3.0, 1.0)]), Value::Null);
+    assert_eq!(
+        remark(&[with(3.0, 1.0), with(3.0, 5.0), with(3.1, 1.0)]),
+        "bus, both radios: too few sessions (3); the interval exceeds a third of the mean of stalled."
+    );
+    assert_eq!(
+        remark(&[with(3.0, 1.0)]),
+        "bus, both radios: too few sessions; a single one has no interval."
+    );
+}
+
 #[test]
 fn record_is_exported_to_p1203_csv_and_html() {
     let record = read(&example()).unwrap();
@@ -294,7 +411,7 @@ fn labels_are_compared_by_means_of_their_sessions() {
         let mut record = read(&example()).unwrap();
         record.label = Some(label.into());
         let [initial, frequency, stall] = mos_levels;
-        record.kpis.mok.mos = qoe::Levels { initial, frequency, stall }.mos();
+        record.kpis.mok.mos = Some(qoe::Levels { initial, frequency, stall }.mos());
         record.summary()
     };
     let sessions = [with("a", [1, 1, 1]), with("b", [1, 3, 1]), with("a", [1, 2, 1])];

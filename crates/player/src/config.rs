@@ -26,6 +26,10 @@ pub struct Config {
     pub content_id: Option<String>,
     /// Label of the session.
     pub label: Option<String>,
+    /// Name of this device, for the record.
+    pub device: Option<String>,
+    /// Time zone of this device, for the record.
+    pub zone: Option<String>,
     /// Display of the viewer, for the record.
     pub viewing: Option<Viewing>,
     /// The viewer leaves after this time.
@@ -82,6 +86,8 @@ impl Config {
             id: None,
             content_id: None,
             label: None,
+            device: None,
+            zone: None,
             viewing: None,
             limit: None,
             agent: None,

@@ -1,6 +1,7 @@
 //! Error of a session that cannot begin.
 
 use crate::http::HttpError;
+use playback::{Reason, ReasonKind};
 
 /// Error before playback began.
 #[derive(Debug)]
@@ -13,11 +14,24 @@ pub enum PlayError {
     System(String),
 }
 
+impl PlayError {
+    /// Reason for the record of a session that failed before playback. `None` if there is no session:
+    /// the machine lacks something.
+    pub(crate) fn reason(&self) -> Option<Reason> {
+        let (kind, message) = match self {
+            Self::Manifest(what) => (ReasonKind::Manifest, what.clone()),
+            Self::Http(place, error) => (error.kind(), error.on(place)),
+            Self::System(_) => return None,
+        };
+        Some(Reason { kind, message: message.chars().take(1_000).collect() })
+    }
+}
+
 impl std::fmt::Display for PlayError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Manifest(what) | Self::System(what) => f.write_str(what),
-            Self::Http(place, error) => write!(f, "{place}: {error}"),
+            Self::Http(place, error) => f.write_str(&error.on(place)),
         }
     }
 }

@@ -44,9 +44,19 @@ pub(crate) enum Event {
     /// The end of the segment.
     End(Instant),
     /// An error. A non-fatal one is followed by a retry.
-    Failed(HttpError, bool),
+    Failed(Failed),
     /// A byte differs from the generated content.
     Mismatch,
+}
+
+/// A failed request.
+#[derive(Debug)]
+pub(crate) struct Failed {
+    pub(crate) error: HttpError,
+    /// No retry follows.
+    pub(crate) fatal: bool,
+    /// The request was for the initialization segment.
+    pub(crate) init: bool,
 }
 
 /// Request for a segment.
@@ -260,7 +270,8 @@ impl Task {
                 Err(error) => {
                     self.client.close();
                     let pause = retries_left.pause(&error);
-                    let reported = self.events.send(Event::Failed(error, pause.is_none()));
+                    let failed = Failed { error, fatal: pause.is_none(), init: self.needs_init };
+                    let reported = self.events.send(Event::Failed(failed));
                     match pause {
                         Some(pause) if reported.is_ok() => tokio::time::sleep(pause).await,
                         _ => return self.client,

@@ -23,4 +23,4 @@ pub use error::PlayError;
 pub use http::{Client, HttpError, Network, Proxy};
 pub use play::{Played, Progress, play};
 pub use post::{PostError, post};
-pub use text::{rfc3339, uuid};
+pub use text::{rfc3339, time_zone, uuid};

@@ -1,16 +1,17 @@
 //! A session: feeds events to the player and carries out its requests.
 
+use crate::address::without_login;
 use crate::cmcd::RequestState;
 use crate::config::{Config, Source};
 use crate::content::Generated;
 use crate::error::PlayError;
-use crate::fetch::{Download, Event, Fetcher, Job};
+use crate::fetch::{Download, Event, Failed, Fetcher, Job};
 use crate::source::Presentation;
 use crate::text::{rfc3339, uuid};
 use ::cmcd::Object;
-use abr::{Player, Request, Session};
+use abr::{Player, Request, Session, Wait};
 use linux::clock::Clock;
-use playback::{Metadata, Record, Sample, Settings};
+use playback::{Kind, Metadata, Reason, ReasonKind, Record, Sample, Settings, Video};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::time::{Duration, SystemTime};
@@ -31,8 +32,8 @@ pub struct Played {
     pub session: Session,
     /// The playback record.
     pub record: Record,
-    /// Error that ended the session early; also in the record.
-    pub failure: Option<String>,
+    /// Reason for which the session failed; also in the record.
+    pub failure: Option<Reason>,
     /// Bytes that differ from the generated content (with [`Config::verify`]).
     pub mismatches: u64,
 }
@@ -60,8 +61,10 @@ pub struct Progress {
 /// ([`Config::limit`], or `observe` breaks) or an error occurs. `observe` is called ten times per
 /// second.
 ///
+/// A session whose server does not deliver is a failed one: its record has the reason.
+///
 /// # Errors
-/// If playback cannot begin. Later errors are in the record.
+/// If there is no session: the configuration is wrong, or the machine lacks something.
 ///
 /// ```no_run
 /// # use tandem_player::{Config, Source, content, play};
@@ -104,7 +107,14 @@ async fn session(
     let (started_at, clock) = (rfc3339(SystemTime::now()), Clock::start());
     let mut fetcher =
         Fetcher::new(config.network.clone(), clock, config.cmcd, id.clone(), config.content_id.clone());
-    let mut presentation = Presentation::load(config, &mut fetcher).await?;
+    let loaded = Presentation::load(config, &mut fetcher).await;
+    let mut presentation = match loaded {
+        Ok(presentation) => presentation,
+        Err(error) => match error.reason().filter(|reason| !is_local(config, reason)) {
+            Some(reason) => return Ok(unloaded(config, fetcher, (id, started_at), reason)),
+            None => return Err(error),
+        },
+    };
     if let Some(level) = config.level {
         presentation = presentation.only(level)?;
     }
@@ -113,16 +123,61 @@ async fn session(
     let end = clock.now();
     let Driver { fetcher, player, samples, failure, mismatches, .. } = driver;
     let session = player.finish(end);
-    let mut metadata = metadata(config, &presentation, id, started_at);
+    let mut metadata = metadata(config, presentation.video.clone(), id, started_at);
     metadata.samples = Some(samples.taken);
     metadata.errors = Some(fetcher.failures);
+    metadata.reason.clone_from(&failure);
     let record = record(config, metadata, &session);
     Ok(Played { session, record, failure, mismatches })
 }
 
+/// True if the manifest in memory is invalid: an input of the caller, not a failure of a session.
+fn is_local(config: &Config, reason: &Reason) -> bool {
+    matches!(config.source, Source::Text { .. }) && reason.kind == ReasonKind::Manifest
+}
+
+/// A session that failed before its video was known.
+fn unloaded(config: &Config, fetcher: Fetcher, (id, started_at): (String, String), reason: Reason) -> Played {
+    let end = fetcher.clock.now();
+    let session = Session {
+        rule: config.player.rule.clone(),
+        start: Instant::ZERO,
+        end,
+        complete: false,
+        initial: Wait { length: end.since(Instant::ZERO), open: true },
+        stalls: Vec::new(),
+        segments: Vec::new(),
+        abandoned: Vec::new(),
+        played: units::Duration::ZERO,
+        segment_duration: units::Duration::ZERO,
+        segments_in_video: 0,
+        levels_in_video: 0,
+    };
+    let (url, kind, duration_s) = match &config.source {
+        Source::Url(url) => (Some(without_login(url)), Kind::Dash, None),
+        Source::File { url, duration } => {
+            (Some(without_login(url)), Kind::File, Some(duration.as_secs_f64()))
+        }
+        Source::Text { name, .. } | Source::Sizes { name, .. } => (Some(name.clone()), Kind::Sizes, None),
+    };
+    let video = Video {
+        url,
+        kind,
+        content_id: None,
+        title: None,
+        duration_s,
+        segment_duration_s: None,
+        levels: Vec::new(),
+    };
+    let mut metadata = metadata(config, video, id, started_at);
+    metadata.errors = Some(fetcher.failures);
+    metadata.reason = Some(reason.clone());
+    let record = record(config, metadata, &session);
+    Played { session, record, failure: Some(reason), mismatches: 0 }
+}
+
 /// Metadata of a session, without samples and errors.
-fn metadata(config: &Config, presentation: &Presentation, id: String, started_at: String) -> Metadata {
-    let mut video = presentation.video.clone();
+fn metadata(config: &Config, mut video: Video, id: String, started_at: String) -> Metadata {
     video.content_id.clone_from(&config.content_id);
     Metadata {
         id,
@@ -137,9 +192,12 @@ fn metadata(config: &Config, presentation: &Presentation, id: String, started_at
         settings: settings(config),
         viewing: config.viewing,
         label: config.label.clone(),
+        device: config.device.clone(),
+        zone: config.zone.clone(),
         versions: BTreeMap::from([("linux".to_owned(), linux::clock::kernel_release())]),
         samples: None,
         errors: None,
+        reason: None,
     }
 }
 
@@ -176,15 +234,15 @@ struct Driver<'a> {
     fetcher: Fetcher,
     player: Player,
     download: Option<Download>,
-    /// The segment of the download.
-    current: Option<Request>,
+    /// The segment of the download, with its address and that of its initialization segment.
+    current: Option<(Request, [String; 2])>,
     /// Initialization segments received so far, and the segment of the present download.
     known_inits: Vec<(usize, usize)>,
     pending_init: Option<(usize, usize)>,
     /// Number of stalls at the previous request.
     stalls_reported: usize,
     samples: Samples,
-    failure: Option<String>,
+    failure: Option<Reason>,
     mismatches: u64,
 }
 
@@ -244,8 +302,8 @@ impl<'a> Driver<'a> {
         self.download = None;
         let presentation = self.presentation;
         let Some(mut address) = presentation.address(request.segment, request.level) else {
-            self.failure =
-                Some(format!("there is no segment {} in level {}", request.segment, request.level));
+            let message = format!("there is no segment {} in level {}", request.segment, request.level);
+            self.failure = Some(Reason { kind: ReasonKind::Manifest, message });
             return;
         };
         let next = presentation.address(request.segment + 1, request.level);
@@ -253,6 +311,9 @@ impl<'a> Driver<'a> {
         self.pending_init = init.as_ref().map(|(number, _)| *number);
         let mut init =
             init.filter(|(number, _)| !self.known_inits.contains(number)).map(|(_, address)| address);
+        // The addresses before CMCD is added to their queries.
+        let init_url = init.as_ref().map_or_else(String::new, |init| without_login(&init.url));
+        let urls = [without_login(&address.url), init_url];
         let manifest = &presentation.manifest;
         let stalls = self.player.stalls().0 + usize::from(self.player.stalled(now));
         let buffer = self.player.buffer(now);
@@ -290,12 +351,12 @@ impl<'a> Driver<'a> {
         let content = self.config.verify.map(|seed| {
             Generated::new(seed, presentation.level(request.level) as u64, request.segment as u64)
         });
-        self.current = Some(request);
+        self.current = Some((request, urls));
         self.download = Some(self.fetcher.start(Job { address, init, fields, init_fields, content }));
     }
 
     async fn on_event(&mut self, event: Option<Event>) {
-        let Some(request) = self.current else { return };
+        let Some((request, urls)) = &self.current else { return };
         match event {
             Some(Event::Head(at, size)) => {
                 if let Some(size) = size {
@@ -318,10 +379,13 @@ impl<'a> Driver<'a> {
                 self.finish_download().await;
             }
             Some(Event::Mismatch) => self.mismatches += 1,
-            Some(Event::Failed(error, fatal)) => {
+            Some(Event::Failed(Failed { error, fatal, init })) => {
                 self.fetcher.record_failure(&error, Some(request.segment), fatal);
                 if fatal {
-                    self.failure = Some(format!("segment {}: {error}", request.segment));
+                    let message =
+                        format!("segment {}: {}", request.segment, error.on(&urls[usize::from(init)]));
+                    let message = message.chars().take(1_000).collect();
+                    self.failure = Some(Reason { kind: error.kind(), message });
                 }
             }
             None => self.finish_download().await,

@@ -30,6 +30,17 @@ fn civil(days: i64) -> (i64, i64, i64) {
     (year + era * 400 + i64::from(month <= 2), month, day)
 }
 
+/// Name of this machine's time zone, such as `Europe/Berlin`: the variable `TZ`, or the target of
+/// `/etc/localtime`. `None` if neither names one.
+pub fn time_zone() -> Option<String> {
+    let variable = std::env::var("TZ").ok().map(|zone| zone.trim_start_matches(':').to_owned());
+    let target = || {
+        let path = std::fs::read_link("/etc/localtime").ok()?;
+        path.to_str()?.split_once("zoneinfo/").map(|(_, zone)| zone.to_owned())
+    };
+    variable.filter(|zone| !zone.is_empty()).or_else(target).filter(|zone| zone.len() <= 64)
+}
+
 /// A new UUID (RFC 9562, version 4).
 ///
 /// # Errors

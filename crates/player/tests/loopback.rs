@@ -5,6 +5,7 @@
 mod support;
 
 use abr::{PlayerConfig, THROUGHPUT};
+use playback::{ReasonKind, State};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::ops::ControlFlow;
@@ -248,8 +249,14 @@ fn interrupted_download_resumes_with_a_range() {
 fn missing_segment_ends_the_session_with_a_reason() {
     let (port, thread) = answers(vec![answer("404 Not Found", b"no")]);
     let played = play(&config(&Server::at(port), sizes(3, 100)), &mut go).unwrap();
-    assert_eq!(played.failure.as_deref(), Some("segment 0: the server responds with status 404 Not Found"));
+    let reason = played.failure.unwrap();
+    let url = format!("http://127.0.0.1:{port}/segments/0/0/5000");
+    assert_eq!(
+        (reason.kind, reason.message),
+        (ReasonKind::Http, format!("segment 0: HTTP 404 Not Found on {url}"))
+    );
     assert!(!played.record.complete && played.record.kpis.initial_load_open);
+    assert_eq!((played.record.state, played.record.kpis.mok.mos), (Some(State::Failed), None));
     assert_eq!(played.record.problems(), Vec::<String>::new());
     thread.join().unwrap();
 
@@ -257,8 +264,36 @@ fn missing_segment_ends_the_session_with_a_reason() {
     let mut config = config(&Server::at(port), sizes(3, 100));
     config.network.retries = 1;
     let played = play(&config, &mut go).unwrap();
-    assert!(played.failure.unwrap().starts_with("segment 0: cannot connect to 127.0.0.1:"));
-    assert_eq!(played.record.errors.unwrap().len(), 2);
+    let reason = played.failure.unwrap();
+    assert!(reason.message.starts_with("segment 0: cannot connect to 127.0.0.1:"), "{}", reason.message);
+    assert_eq!((reason.kind, played.record.errors.unwrap().len()), (ReasonKind::Network, 2));
+}
+
+#[test]
+fn session_whose_manifest_does_not_arrive_has_a_record() {
+    let table = [
+        (answer("404 Not Found", b"no"), ReasonKind::Http, "HTTP 404 Not Found on http://127.0.0.1:"),
+        (
+            answer("200 OK", b"<MPD type=\"dynamic\"/>"),
+            ReasonKind::Manifest,
+            "expected a static presentation",
+        ),
+    ];
+    for (text, kind, message) in table {
+        let (port, thread) = answers(vec![text]);
+        let server = Server::at(port);
+        let mut config = config(&server, sizes(3, 100));
+        config.source = Source::Url(server.url("film.mpd"));
+        let played = play(&config, &mut go).unwrap();
+        let reason = played.failure.unwrap();
+        assert!(reason.kind == kind && reason.message.contains(message), "{reason:?}");
+        let record = &played.record;
+        assert_eq!(record.problems(), Vec::<String>::new());
+        assert_eq!((record.state, record.kpis.mok.mos, record.kpis.emos), (Some(State::Failed), None, None));
+        assert_eq!(record.video.url, Some(server.url("film.mpd").to_string()));
+        assert!(record.kpis.initial_load_open && record.duration_s > 0.0);
+        thread.join().unwrap();
+    }
 }
 
 #[test]

@@ -2,6 +2,9 @@
 
 use units::Duration;
 
+/// Unit of the default model's MOS in tables and on axes: the highest MOS that it gives.
+pub const MOS_UNIT: &str = "of 3.31";
+
 /// The model: MOS = 4.23 - 0.0672 L_ti - 0.742 L_fr - 0.106 L_tr.
 ///
 /// Mok, Chan, Chang: Measuring the Quality of Experience of HTTP Video Streaming, IM 2011. Each L
@@ -78,7 +81,14 @@ impl Mok {
         }
     }
 
-    /// Returns the MOS of a viewing, from 1 (bad) to 5 (excellent).
+    /// Returns the highest MOS of the model: 3.3148, or 4.23 with [`Mok::level_zero`].
+    pub fn max_mos(&self) -> f64 {
+        let best = u8::from(!self.level_zero);
+        Levels { initial: best, frequency: best, stall: best }.mos()
+    }
+
+    /// Returns the MOS of a viewing that showed a picture, on the scale of 1 (bad) to 5 (excellent).
+    /// It reaches [`Mok::max_mos`] at most. A viewing without a picture has no MOS.
     pub fn mos(&self, viewing: &Viewing) -> f64 {
         self.levels(viewing).mos()
     }
@@ -135,6 +145,24 @@ mod tests {
             assert_eq!(model.levels(&seen), Levels { initial: i, frequency: f, stall: s }, "{seen:?}");
             assert!((model.mos(&seen) - mos).abs() < 1e-9, "{seen:?}");
         }
+    }
+
+    #[test]
+    fn no_levels_give_more_than_the_maximum() {
+        let all = |model: &Mok| {
+            let from = u8::from(!model.level_zero);
+            let levels = move || from..=3;
+            levels().flat_map(move |initial| {
+                levels().flat_map(move |frequency| {
+                    levels().map(move |stall| Levels { initial, frequency, stall }.mos())
+                })
+            })
+        };
+        for model in [Mok::default(), Mok { level_zero: true, ..Mok::default() }] {
+            assert_eq!(all(&model).fold(f64::NEG_INFINITY, f64::max), model.max_mos());
+        }
+        assert!((Mok::default().max_mos() - 3.3148).abs() < 1e-9);
+        assert_eq!(MOS_UNIT, format!("of {:.2}", Mok::default().max_mos()));
     }
 
     #[test]

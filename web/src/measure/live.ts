@@ -205,11 +205,26 @@ export class LiveSession implements PlayerListener {
       settings,
       viewing,
       label,
+      device: deviceName(),
+      zone: timeZone(),
       versions,
       rule,
       extra: media?.extra ?? {},
     };
   }
+}
+
+/** Returns the platform and kind of the device, such as `Android phone`; `null` if unknown. */
+function deviceName(): string | null {
+  const { userAgentData } = navigator as { userAgentData?: { readonly platform?: string; readonly mobile?: boolean } };
+  const platform = userAgentData?.platform ?? /\(([^;)]*)/.exec(navigator.userAgent)?.[1] ?? '';
+  const kind = (userAgentData?.mobile ?? currentDisplay().handheld) ? 'phone' : '';
+  return [platform, kind].filter(Boolean).join(' ').slice(0, 128) || null;
+}
+
+/** Returns the device's time zone, such as `Europe/Berlin`. */
+function timeZone(): string | null {
+  return Intl.DateTimeFormat().resolvedOptions().timeZone?.slice(0, 64) ?? null;
 }
 
 /** Returns the viewer's display, with the viewing distance of the tests in P.1203. */

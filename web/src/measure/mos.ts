@@ -54,6 +54,9 @@ export function levels(viewing: Viewing): Levels {
   };
 }
 
+/** Highest MOS of the model: level 1 of everything. */
+export const MOS_MAX = mos({ initial: 1, frequency: 1, stall: 1 });
+
 /** MOS = 4.23 - 0.0672 L_ti - 0.742 L_fr - 0.106 L_tr, from 1.4844 to 3.3148. */
 export function mos({ initial, frequency, stall }: Levels): number {
   return 4.23 - 0.0672 * initial - 0.742 * frequency - 0.106 * stall;

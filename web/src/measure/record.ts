@@ -3,12 +3,13 @@
  * Times are seconds since the start, bitrates kbit/s, sizes bytes.
  */
 
+import { emos } from './emos.ts';
 import { linearQoe } from './linear-qoe.ts';
-import { levels, meanStall, mos, stallFrequency, type Viewing } from './mos.ts';
+import { levels, MOS_MAX, meanStall, mos, stallFrequency, type Viewing } from './mos.ts';
 import type { Phase, Span } from './phase-tracker.ts';
 
 export interface Session {
-  readonly format: 'tandem-session/1';
+  readonly format: 'tandem-session/2';
   readonly id: string;
   readonly started_at: string;
   readonly player: {
@@ -21,9 +22,14 @@ export interface Session {
   readonly settings: { readonly max_buffer_s: number | null; readonly cmcd: 'query' | 'header' | 'off' | null };
   readonly viewing: Display;
   readonly label: string | null;
+  readonly device: string | null;
+  readonly zone: string | null;
   readonly versions: { readonly [name: string]: string };
   readonly rule: string;
   readonly complete: boolean;
+  readonly state: State;
+  /** Of a failed session. */
+  readonly reason: Reason | null;
   readonly duration_s: number;
   readonly played_s: number;
   readonly kpis: Kpis;
@@ -38,6 +44,16 @@ export interface Session {
   readonly errors: readonly SessionError[];
   readonly extra: { readonly [name: string]: unknown };
 }
+
+/** How a session ended: with the video, before it, or by an error. */
+export type State = 'finished' | 'left' | 'failed';
+
+export interface Reason {
+  readonly kind: ReasonKind;
+  readonly message: string;
+}
+
+export type ReasonKind = 'http' | 'network' | 'timeout' | 'manifest' | 'decode' | 'other';
 
 export interface Video {
   readonly url: string | null;
@@ -80,8 +96,11 @@ export interface Kpis {
     readonly initial_level: number;
     readonly frequency_level: number;
     readonly stall_level: number;
-    readonly mos: number;
+    /** `null` without a picture. */
+    readonly mos: number | null;
+    readonly mos_max: number;
   };
+  readonly emos: number | null;
   readonly linear: number | null;
 }
 
@@ -198,6 +217,8 @@ export interface PlayerError {
   readonly segment: number | null;
   readonly status: number | null;
   readonly fatal: boolean;
+  /** Kind of a fatal error; `other` if the player does not say it. */
+  readonly kind?: ReasonKind;
 }
 
 /**
@@ -216,7 +237,18 @@ export interface PlayerLog {
 /** Members of a record that describe the session and not its course. */
 export type SessionHeader = Pick<
   Session,
-  'id' | 'started_at' | 'player' | 'video' | 'settings' | 'viewing' | 'label' | 'versions' | 'rule' | 'extra'
+  | 'id'
+  | 'started_at'
+  | 'player'
+  | 'video'
+  | 'settings'
+  | 'viewing'
+  | 'label'
+  | 'device'
+  | 'zone'
+  | 'versions'
+  | 'rule'
+  | 'extra'
 >;
 
 /** Played part of a segment. */
@@ -298,7 +330,7 @@ export function buildRecord(
   const played = playedSegments(spans, segments);
   const switches = log.segments.length > 0 ? switchesBetween(played) : log.switches.map(switchRecord);
   return {
-    format: 'tandem-session/1',
+    format: 'tandem-session/2',
     ...header,
     video: {
       ...header.video,
@@ -306,9 +338,10 @@ export function buildRecord(
       title: header.video.title?.slice(0, LIMITS.title) ?? null,
     },
     complete,
+    ...outcome(complete, log.errors),
     duration_s: since(end),
     played_s: phaseSeconds(spans, 'playing'),
-    kpis: computeKpis(spans, stalls, switches, played),
+    kpis: computeKpis(spans, stalls, switches, played, header.video.levels.length),
     stalls,
     switches,
     segments: segments.slice(0, LIMITS.segments).map((segment) => segmentRecord(segment, since)),
@@ -330,11 +363,21 @@ export function buildRecord(
   };
 }
 
+/** Returns the state of a session, and the reason if it failed. */
+function outcome(complete: boolean, errors: readonly PlayerError[]): Pick<Session, 'state' | 'reason'> {
+  if (complete) return { state: 'finished', reason: null };
+  const error = errors.findLast(({ fatal }) => fatal);
+  if (error === undefined) return { state: 'left', reason: null };
+  const reason = { kind: error.kind ?? 'other', message: error.message.slice(0, LIMITS.message) };
+  return { state: 'failed', reason };
+}
+
 function computeKpis(
   spans: readonly Span[],
   stalls: readonly Stall[],
   switches: readonly Switch[],
   played: readonly PlayedSegment[],
+  levelCount: number,
 ): Kpis {
   const stalled = round(stalls.reduce((sum, stall) => sum + stall.end_s - stall.start_s, 0));
   const viewing: Viewing = {
@@ -345,10 +388,12 @@ function computeKpis(
   };
   const { initial, frequency, stall } = levels(viewing);
   const stallsPerSecond = stallFrequency(viewing);
+  const isOpen = spans.every((span) => span.phase === 'loading');
+  const playedLevels = played.map(({ segment }) => segment.level);
   const bitratesKbps = played.map(({ segment }) => segment.bitrateKbps);
   return {
     initial_load_s: viewing.initial,
-    initial_load_open: spans.every((span) => span.phase === 'loading'),
+    initial_load_open: isOpen,
     stalls_per_s: Number.isFinite(stallsPerSecond) ? stallsPerSecond : null,
     mean_stall_s: meanStall(viewing),
     stalls: stalls.length,
@@ -359,8 +404,10 @@ function computeKpis(
       initial_level: initial,
       frequency_level: frequency,
       stall_level: stall,
-      mos: mos({ initial, frequency, stall }),
+      mos: isOpen ? null : mos({ initial, frequency, stall }),
+      mos_max: MOS_MAX,
     },
+    emos: emos(playedLevels, levelCount, viewing),
     linear: played.length === 0 ? null : linearQoe(bitratesKbps, stalled),
   };
 }

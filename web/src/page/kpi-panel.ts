@@ -1,5 +1,7 @@
 /** KPI panel beside the video, and the table of stalls. */
 
+import { EMOS_MAX } from '../measure/emos.ts';
+import { MOS_MAX } from '../measure/mos.ts';
 import type { Phase, Span } from '../measure/phase-tracker.ts';
 import type { Session } from '../measure/record.ts';
 import type { PlayerStatus } from '../play/playback.ts';
@@ -11,7 +13,7 @@ interface KpiView {
 }
 
 export class KpiPanel {
-  readonly #kpis: { readonly [name in 'initial' | 'frequency' | 'stall' | 'mos']: KpiView };
+  readonly #kpis: { readonly [name in 'initial' | 'frequency' | 'stall' | 'mos' | 'emos']: KpiView };
   readonly #live: { readonly [name in 'buffer' | 'bitrate' | 'throughput' | 'stalls' | 'switches' | 'mean']: KpiView };
 
   constructor(kpis: HTMLElement, live: HTMLElement) {
@@ -21,7 +23,8 @@ export class KpiPanel {
       initial: addKpi(kpis, 'Initial load time, T_init', true),
       frequency: addKpi(kpis, 'Rebuffering frequency, f_rebuf', true),
       stall: addKpi(kpis, 'Mean rebuffering time, T_rebuf', true),
-      mos: addKpi(kpis, 'Mean opinion score, 1 to 5', true),
+      mos: addKpi(kpis, 'MOS, Mok et al. 2011', true),
+      emos: addKpi(kpis, 'eMOS, Claeys et al. 2014', true),
     };
     this.#live = {
       buffer: addKpi(live, 'Buffer', false),
@@ -35,18 +38,20 @@ export class KpiPanel {
 
   show(session: Session | undefined, status: PlayerStatus | undefined): void {
     const kpis = session?.kpis;
-    const { initial, frequency, stall, mos } = this.#kpis;
+    // Without a picture there is no stall and no score.
+    const shown = kpis?.initial_load_open === false ? kpis : undefined;
+    const { initial, frequency, stall, mos, emos } = this.#kpis;
     showValue(initial, kpis?.initial_load_s, 's', 2, kpis?.mok.initial_level);
     showValue(
       frequency,
-      kpis?.stalls_per_s ?? (kpis === undefined ? undefined : Number.POSITIVE_INFINITY),
+      shown?.stalls_per_s ?? (shown === undefined ? undefined : Number.POSITIVE_INFINITY),
       '/s',
       3,
-      kpis?.mok.frequency_level,
+      shown?.mok.frequency_level,
     );
-    showValue(stall, kpis?.mean_stall_s, 's', 2, kpis?.mok.stall_level);
-    showValue(mos, kpis?.mok.mos, '', 2);
-    if (mos.level !== undefined) mos.level.textContent = kpis === undefined ? '' : 'model range 1.48 to 3.31';
+    showValue(stall, shown?.mean_stall_s, 's', 2, shown?.mok.stall_level);
+    showScore(mos, shown?.mok.mos, `1.48 to ${MOS_MAX.toFixed(2)}, from load time and stalls`);
+    showScore(emos, shown?.emos, `0 to ${EMOS_MAX.toFixed(2)}, from bitrate levels and stalls`);
     const live = this.#live;
     showValue(live.buffer, status?.buffer, 's', 1);
     showValue(live.bitrate, toMbps(status?.bitrateKbps), 'Mbit/s', 2);
@@ -102,6 +107,12 @@ function addKpi(list: HTMLElement, name: string, hasLevel: boolean): KpiView {
   const level = Object.assign(document.createElement('span'), { className: 'level' });
   description.append(level);
   return { value, level };
+}
+
+/** Shows a score with its scale. */
+function showScore(view: KpiView, score: number | null | undefined, scale: string): void {
+  showValue(view, score ?? undefined, '', 2);
+  if (view.level !== undefined) view.level.textContent = scale;
 }
 
 function showValue(

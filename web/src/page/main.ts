@@ -6,6 +6,7 @@ import { send, sendOnUnload } from '../collect/send.ts';
 import { openStore } from '../collect/store.ts';
 import { currentDisplay, LiveSession } from '../measure/live.ts';
 import type { Phase, Span } from '../measure/phase-tracker.ts';
+import type { State } from '../measure/record.ts';
 import { DashPlayback } from '../play/dash.ts';
 import { FilePlayback } from '../play/file.ts';
 import type { Playback } from '../play/playback.ts';
@@ -130,9 +131,11 @@ function onSessionChange(live: LiveSession): void {
 
 function onSessionEnd(live: LiveSession): void {
   page.stop.disabled = true;
-  const { kpis } = live.record();
-  const outcome = live.complete ? 'The video has ended.' : 'The session has ended.';
-  announce(`${outcome} ${kpis.stalls} stalls, mean opinion score ${kpis.mok.mos.toFixed(2)}.`);
+  const { kpis, state } = live.record();
+  const outcome = { finished: 'The video has ended.', left: 'The session has ended.', failed: 'The session failed.' };
+  const { mos, mos_max } = kpis.mok;
+  const score = mos === null ? 'no picture' : `mean opinion score ${mos.toFixed(2)} of ${mos_max.toFixed(2)}`;
+  announce(`${outcome[state]} ${kpis.stalls} stalls, ${score}.`);
   if (live.fatalError !== undefined) {
     page.playbackError.textContent = `Playback failed: ${live.fatalError}`;
     page.playbackError.hidden = false;
@@ -171,11 +174,11 @@ function announce(text: string): void {
   page.announce.textContent = text;
 }
 
-/** Updates the phase, and announces a change of phase to screen readers. */
-function showPhase(phase: Phase | 'none' | 'over'): void {
+/** Updates the phase or, at the end, the state, and announces a change of phase to screen readers. */
+function showPhase(phase: Phase | State | 'none'): void {
   if (page.phase.dataset.phase === phase) return;
   page.phase.dataset.phase = phase;
-  page.phase.textContent = { none: 'no session', over: 'ended' }[phase as 'none'] ?? phase;
+  page.phase.textContent = { none: 'no session', left: 'left before the end' }[phase as 'none'] ?? phase;
   if (phase === 'stalled') announce('Stalled.');
   else if (phase === 'playing') announce('Playing.');
   else if (phase === 'paused') announce('Paused.');
@@ -189,7 +192,7 @@ function render(now = false): void {
   const live = session;
   const record = live?.record();
   kpiPanel.show(record, playback?.status());
-  showPhase(live === undefined ? 'none' : live.ended ? 'over' : live.phase);
+  showPhase(live === undefined ? 'none' : live.ended ? live.record().state : live.phase);
   if (live === undefined || record === undefined) return;
   page.progress.textContent = `${record.played_s.toFixed(1)} s played in ${record.duration_s.toFixed(1)} s`;
   const spans = live.spans();

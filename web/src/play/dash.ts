@@ -8,8 +8,9 @@ import {
   type Representation,
 } from 'dashjs';
 import { codecName } from '../measure/p1203.ts';
-import type { QualityLevel } from '../measure/record.ts';
-import { bufferAhead, mediaError, observeMedia } from './media.ts';
+import type { QualityLevel, ReasonKind } from '../measure/record.ts';
+import { GapJumps } from './gap.ts';
+import { bufferAhead, mediaError, mediaErrorKind, observeMedia } from './media.ts';
 import type { MediaInfo, Playback, PlayerListener, PlayerStatus } from './playback.ts';
 
 export interface DashOptions {
@@ -33,7 +34,16 @@ type Request = FragmentRequest & { readonly endDate: Date | null; readonly repre
  * without streams (32) or multiplexed (34); Media Source Extensions (23) or media type (35) not
  * supported.
  */
-const FATAL_CODES = new Set([10, 11, 23, 25, 31, 32, 34, 35]);
+const FATAL_CODES = new Map<number, ReasonKind>([
+  [10, 'manifest'],
+  [11, 'network'],
+  [23, 'decode'],
+  [25, 'network'],
+  [31, 'manifest'],
+  [32, 'manifest'],
+  [34, 'manifest'],
+  [35, 'decode'],
+]);
 
 export class DashPlayback implements Playback {
   readonly kind = 'dash';
@@ -43,8 +53,7 @@ export class DashPlayback implements Playback {
   readonly #stopObserving: () => void;
   #representations: Representation[] = [];
   #segmentDuration: number | null = null;
-  /** True while dash.js seeks over a gap in the video. */
-  #isInternalSeek = false;
+  readonly #gapJumps = new GapJumps();
   /** Index of the level on the screen. */
   #level: number | null = null;
   #stopped = false;
@@ -55,9 +64,8 @@ export class DashPlayback implements Playback {
     this.#player = MediaPlayer().create();
     this.#player.updateSettings(playerSettings(options));
     this.#subscribe();
-    video.addEventListener('seeked', this.#onSeeked);
     video.addEventListener('error', this.#onMediaError);
-    this.#stopObserving = observeMedia(video, listener, () => this.#isInternalSeek);
+    this.#stopObserving = observeMedia(video, listener, () => this.#gapJumps.update(video));
     this.#player.initialize(video, url, true);
   }
 
@@ -77,9 +85,6 @@ export class DashPlayback implements Playback {
           this.#listener.onBufferEmpty(performance.now(), empty);
       });
     }
-    this.#on('gapCausedInternalSeek', () => {
-      this.#isInternalSeek = true;
-    });
   }
 
   mediaInfo(): MediaInfo {
@@ -107,17 +112,12 @@ export class DashPlayback implements Playback {
   stop(): void {
     this.#stopped = true;
     this.#stopObserving();
-    this.#video.removeEventListener('seeked', this.#onSeeked);
     this.#video.removeEventListener('error', this.#onMediaError);
     this.#player.destroy();
   }
 
-  readonly #onSeeked = () => {
-    this.#isInternalSeek = false;
-  };
-
   readonly #onMediaError = () => {
-    this.#reportError(mediaError(this.#video), null, null, true);
+    this.#reportError(mediaError(this.#video), null, null, mediaErrorKind(this.#video));
   };
 
   #on(event: string, handle: (event: unknown) => void): void {
@@ -137,7 +137,7 @@ export class DashPlayback implements Playback {
 
   #onFragmentLoaded({ request, error }: FragmentLoaded): void {
     if (error != null) {
-      this.#reportError(error.message ?? 'request failed', request.index, error.data?.response?.status ?? null, false);
+      this.#reportError(error.message ?? 'request failed', request.index, error.data?.response?.status ?? null, null);
       return;
     }
     if (request.type !== 'MediaSegment') return;
@@ -199,12 +199,21 @@ export class DashPlayback implements Playback {
   }
 
   #onPlayerError({ error }: { error: DashError | string }): void {
-    if (typeof error === 'string') this.#reportError(error, null, null, true);
-    else this.#reportError(error.message ?? 'unknown error', null, null, FATAL_CODES.has(error.code ?? 0));
+    if (typeof error === 'string') {
+      this.#reportError(error, null, null, 'other');
+      return;
+    }
+    const status = error.data?.response?.status ?? null;
+    const kind = FATAL_CODES.get(error.code ?? 0) ?? null;
+    const isHttp = kind === 'network' && status !== null && status >= 100;
+    this.#reportError(error.message ?? 'unknown error', null, status, isHttp ? 'http' : kind);
   }
 
-  #reportError(message: string, segment: number | null, status: number | null, fatal: boolean): void {
-    if (!this.#stopped) this.#listener.onError({ at: performance.now(), message, segment, status, fatal });
+  /** @param kind kind of a fatal error; `null` if playback continues */
+  #reportError(message: string, segment: number | null, status: number | null, kind: ReasonKind | null): void {
+    if (this.#stopped) return;
+    const error = { at: performance.now(), message, segment, status, fatal: kind !== null };
+    this.#listener.onError(kind === null ? error : { ...error, kind });
   }
 }
 

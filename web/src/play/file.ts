@@ -1,6 +1,6 @@
 /** Playback of a plain file by the browser's own player. */
 
-import { bufferAhead, mediaError, observeMedia } from './media.ts';
+import { bufferAhead, mediaError, mediaErrorKind, observeMedia } from './media.ts';
 import type { MediaInfo, Playback, PlayerListener, PlayerStatus } from './playback.ts';
 
 export class FilePlayback implements Playback {
@@ -18,7 +18,8 @@ export class FilePlayback implements Playback {
       'error',
       () => {
         const message = mediaError(video);
-        listener.onError({ at: performance.now(), message, segment: null, status: null, fatal: true });
+        const kind = mediaErrorKind(video);
+        listener.onError({ at: performance.now(), message, segment: null, status: null, fatal: true, kind });
       },
       { signal },
     );

@@ -1,6 +1,7 @@
 /** Observation of a media element: at every refresh of the screen and at every event. */
 
 import type { PlayerState } from '../measure/phase-tracker.ts';
+import type { ReasonKind } from '../measure/record.ts';
 import type { PlayerListener } from './playback.ts';
 
 const EVENTS = [
@@ -91,4 +92,10 @@ export function mediaError(media: HTMLMediaElement): string {
   const error = media.error;
   if (error === null) return 'unknown error';
   return [messages[error.code], error.message].filter(Boolean).join(': ');
+}
+
+/** Returns the kind of a media element's error. */
+export function mediaErrorKind(media: HTMLMediaElement): ReasonKind {
+  const kinds: readonly (ReasonKind | undefined)[] = ['other', 'other', 'network', 'decode'];
+  return kinds[media.error?.code ?? 0] ?? 'other';
 }

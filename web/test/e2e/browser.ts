@@ -59,7 +59,8 @@ export async function play(
 
 /** Waits for the end of the session, and returns the record posted to the collector. */
 export async function postedSession(page: Page, server: TestServer): Promise<Session> {
-  await page.locator('#phase', { hasText: 'ended' }).waitFor({ timeout: 120_000 });
+  const states = ['finished', 'left', 'failed'].map((state) => `#phase[data-phase=${state}]`);
+  await page.locator(states.join(', ')).waitFor({ timeout: 120_000 });
   await page.getByText('Session delivered to the collector').waitFor({ timeout: 30_000 });
   const accepted = server.posted.findLast(({ status }) => status < 300);
   if (accepted === undefined) throw new Error('no record was posted');

@@ -90,6 +90,27 @@ describe('the page', { skip, concurrency: 2 }, () => {
       assert.equal(session.kpis.stalls, 0);
       assert.equal(session.errors.at(-1)?.fatal, true);
       assert.match(await page.getByRole('alert').innerText(), /Playback failed/);
+      assert.deepEqual([session.state, session.reason?.kind, session.kpis.mok.mos], ['failed', 'http', null]);
+      // No score beside the scale.
+      assert.match(await page.locator('#kpis').innerText(), /MOS, Mok et al. 2011\s*–\s*1.48 to 3.31/);
+    });
+  });
+
+  test('jump over a gap in the video is no seek of the viewer', async () => {
+    await visit(async (page, server) => {
+      // The fourth segment has the content of the fifth: the buffer lacks the second from 3 to 4 s.
+      await page.route(/-00004\.m4s/, (route) =>
+        route.continue({ url: route.request().url().replace('-00004.m4s', '-00005.m4s') }),
+      );
+      await play(page, server, MANIFEST);
+      await page.waitForFunction("document.querySelector('video').currentTime > 5");
+      await page.getByRole('button', { name: 'End session' }).click();
+      const session = await postedSession(page, server);
+      assert.deepEqual(session.seeks, []);
+      // From before the gap to after it without playing the missing second.
+      const position = (await page.evaluate("document.querySelector('video').currentTime")) as number;
+      assert.ok(session.played_s < 5 && session.stalls.length <= 1, JSON.stringify({ position, session }));
+      assert.equal(session.state, 'left');
     });
   });
 

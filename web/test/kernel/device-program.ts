@@ -26,7 +26,7 @@ await page.waitForFunction("document.querySelector('video').currentTime > 1", un
   timeout: 150_000,
 });
 console.log(PLAYING);
-await page.locator('#phase', { hasText: 'ended' }).waitFor({ timeout: 150_000 });
+await page.locator('#phase[data-phase=finished], #phase[data-phase=failed]').waitFor({ timeout: 150_000 });
 await page.getByText('Session delivered to the collector').waitFor({ timeout: 60_000 });
 const truth = await readObservation();
 const log: unknown = await page.evaluate(async () => (await fetch('/log')).json());

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { EMOS_MAX, emos } from '../../src/measure/emos.ts';
 import { linearQoe } from '../../src/measure/linear-qoe.ts';
-import { levels, meanStall, mos, stallFrequency, type Viewing } from '../../src/measure/mos.ts';
+import { levels, MOS_MAX, meanStall, mos, stallFrequency, type Viewing } from '../../src/measure/mos.ts';
 import { codecName, p1203Input } from '../../src/measure/p1203.ts';
 
 /** A viewing of 100 s played: 2 stalls are 0.02 stalls per second. */
@@ -50,6 +52,35 @@ test("upper bound of each level in the paper's table belongs to that level", () 
     [5000, 5001, 10_000, 10_001].map((ms) => levels(viewing(0, 1, ms)).stall),
     [1, 2, 2, 3],
   );
+});
+
+test('no levels give more than the maximum', () => {
+  const all = [1, 2, 3] as const;
+  const scores = all.flatMap((initial) =>
+    all.flatMap((frequency) => all.map((stall) => mos({ initial, frequency, stall }))),
+  );
+  assert.equal(Math.max(...scores), MOS_MAX);
+  assert.ok(Math.abs(MOS_MAX - 3.3148) < 1e-9);
+});
+
+test('eMOS matches the vectors of crate qoe', () => {
+  interface Vector {
+    readonly why: string;
+    readonly levels: number[];
+    readonly count: number;
+    readonly stalls: number;
+    readonly stalled_s: number;
+    readonly played_s: number;
+    readonly score: number | null;
+  }
+  const vectors = JSON.parse(readFileSync('../crates/qoe/tests/emos.json', 'utf8')) as Vector[];
+  assert.ok(vectors.length >= 10);
+  for (const { why, levels, count, stalls, stalled_s: stalled, played_s: played, score } of vectors) {
+    const found = emos(levels, count, { stalls, stalled, played });
+    if (score === null) assert.equal(found, null, why);
+    else assert.ok(found !== null && Math.abs(found - score) < 1e-9, `${why}: ${found}`);
+  }
+  assert.ok(Math.abs(EMOS_MAX - 5.84) < 1e-9);
 });
 
 test('linear score matches a manual calculation', () => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { MOS_MAX } from '../../src/measure/mos.ts';
 import { sessionToP1203 } from '../../src/measure/p1203.ts';
 import type { Span } from '../../src/measure/phase-tracker.ts';
 import {
@@ -30,6 +31,8 @@ const HEADER: SessionHeader = {
   settings: { max_buffer_s: 25, cmcd: 'query' },
   viewing: { handheld: false, width: 1920, height: 1080, distance_cm: 150 },
   label: null,
+  device: 'phone',
+  zone: 'Europe/Berlin',
   versions: {},
   rule: 'bola',
   extra: {},
@@ -82,10 +85,12 @@ test('record matches the example of the documentation', () => {
     stalled_s: 1,
     mean_bitrate_kbps: 1750,
     switches: 1,
-    mok: { initial_level: 1, frequency_level: 3, stall_level: 1, mos: session.kpis.mok.mos },
+    mok: { initial_level: 1, frequency_level: 3, stall_level: 1, mos: session.kpis.mok.mos, mos_max: MOS_MAX },
+    emos: 0,
     linear: 1 + 2.5 - 1.5 - 4.3,
   });
-  assert.ok(Math.abs(session.kpis.mok.mos - 1.8308) < 1e-9);
+  assert.ok(Math.abs((session.kpis.mok.mos ?? 0) - 1.8308) < 1e-9);
+  assert.deepEqual([session.state, session.reason], ['finished', null]);
   assert.deepEqual(session.stalls, [{ start_s: 3.25, end_s: 4.25, position_s: 3, open: false }]);
   assert.deepEqual(session.switches, [{ segment: 1, from_level: 0, to_level: 1, position_s: 3 }]);
   assert.equal(session.segments[1]?.asked_s, 4);
@@ -133,10 +138,30 @@ test('session without playback has an open load time and no stall frequency', ()
   assert.equal(none.kpis.initial_load_s, 0.9);
   assert.equal(none.kpis.stalls_per_s, 0);
   assert.equal(none.kpis.linear, null);
+  assert.deepEqual([none.kpis.mok.mos, none.kpis.emos, none.state], [null, null, 'left']);
+  assert.deepEqual(schemaErrors(none), []);
   const stalled = [span('loading', 0, 100, 0, 0), { ...span('stalled', 100, 900, 0, 0), open: true }];
   const only = buildRecord(HEADER, START, stalled, false, EMPTY_LOG).kpis;
   assert.equal(only.stalls_per_s, null);
   assert.equal(only.mok.frequency_level, 3);
+});
+
+test('failed session has a state and a reason', () => {
+  const loading = [{ ...span('loading', 0, 900, 0, 0), open: true }];
+  const error = {
+    at: START + 900,
+    message: 'HTTP 404',
+    segment: null,
+    status: 404,
+    fatal: true,
+    kind: 'http',
+  } as const;
+  const failed = buildRecord(HEADER, START, loading, false, { ...EMPTY_LOG, errors: [error] });
+  assert.deepEqual(schemaErrors(failed), []);
+  assert.deepEqual([failed.state, failed.reason], ['failed', { kind: 'http', message: 'HTTP 404' }]);
+  assert.equal(failed.kpis.mok.mos, null);
+  const recovered = { ...EMPTY_LOG, errors: [{ ...error, fatal: false }] };
+  assert.equal(buildRecord(HEADER, START, loading, false, recovered).state, 'left');
 });
 
 test('P.1203 input has the segments played, with bitrates from their sizes', () => {

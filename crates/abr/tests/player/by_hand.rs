@@ -66,7 +66,7 @@ fn complete_session_has_the_expected_record() {
     assert_eq!(kpis.stall_frequency, 0.125);
     assert_eq!((kpis.mean_bitrate, kpis.switches), (Bitrate::from_mbps(1.75), 1));
     // Levels 1, 2, 1: 4.23 - 0.0672 - 2 * 0.742 - 0.106.
-    assert!((kpis.mos - 2.5728).abs() < 1e-9, "{kpis:?}");
+    assert!((kpis.mos.unwrap() - 2.5728).abs() < 1e-9, "{kpis:?}");
     // 1 + 1 + 1 + 4, minus 4.3 for the stall and 3 for the change of level.
     assert!((kpis.linear - -0.3).abs() < 1e-9, "{kpis:?}");
 }
@@ -92,6 +92,18 @@ fn record_exports_to_json_and_p1203() {
         p1203["I13"]["segments"][3].to_string(),
         r#"{"bitrate":4000.0,"codec":"h264","duration":2.0,"fps":30.0,"resolution":"1920x1080","start":6.0}"#
     );
+}
+
+#[test]
+fn session_without_a_picture_has_no_mos() {
+    let mut player = player();
+    player.poll_request(ms(10_000)).unwrap();
+    let session = player.finish(ms(15_000));
+    assert_eq!(session.initial, Wait { length: span(5_000), open: true });
+    assert_eq!((session.kpis().mos, session.state()), (None, "left"));
+    let json = session.to_json();
+    assert_eq!((&json["kpis"]["mok"]["mos"], &json["state"]), (&serde_json::Value::Null, &"left".into()));
+    assert_eq!(whole().to_json()["state"], "finished");
 }
 
 #[test]

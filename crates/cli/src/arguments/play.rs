@@ -8,7 +8,7 @@ use std::path::PathBuf;
 ///
 /// MANIFEST is a static DASH manifest (MPD), a JSON list of segment sizes in the format of the
 /// simulator Sabre, or with --duration a single file, requested in byte ranges. Reports startup
-/// delay, stalls, bitrates and MOS (docs/background/player.md). With --out it also writes the
+/// delay, stalls, bitrates and scores (docs/background/player.md). With --out it also writes the
 /// record of the session (docs/reference/session.md), the input of ITU-T P.1203, and a report with
 /// a chart.
 #[derive(Debug, Args)]
@@ -20,8 +20,11 @@ Examples:
   tandem play http://192.0.2.1/film.mp4 --duration 66s --mptcp
   tandem play film.mpd --post http://127.0.0.1:8090/ --label bus
 
-Exit codes: 0 played to the end, or stopped by --for or a signal; 1 a session was aborted, or the
-collector refused it; 3 invalid manifest.")]
+The state of a session is finished, left (--for or a signal ended it) or failed, with a reason. A
+failed session has a record too, which is written and posted; without a picture it has no score.
+
+Exit codes: 0 finished or left; 1 a session failed, or the collector refused it; 3 invalid local
+manifest.")]
 pub(crate) struct Play {
     /// Manifest, or with --duration the file: an http: or https: URL, or the path of a manifest
     #[arg(value_name = "MANIFEST", value_hint = ValueHint::AnyPath)]
@@ -73,6 +76,9 @@ pub(crate) struct Play {
     /// Label of the session
     #[arg(long, value_name = "WORDS")]
     pub(crate) label: Option<String>,
+    /// Name of this device, for the record
+    #[arg(long, value_name = "NAME")]
+    pub(crate) device: Option<String>,
     /// Post each record to this collector (`tandem serve`), with the token from TANDEM_TOKEN
     #[arg(long, value_name = "URL")]
     pub(crate) post: Option<url::Url>,

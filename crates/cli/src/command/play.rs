@@ -24,7 +24,7 @@ pub(crate) fn run(arguments: &Play, terminal: Terminal) -> Result<(), Failure> {
     for run in 1..=arguments.runs {
         let Played { record, failure, mismatches, .. } =
             session(&config, run, arguments.runs, &stop, terminal)?;
-        failures.extend(failure.map(|failure| format!("session {run}: {failure}")));
+        failures.extend(failure.map(|reason| format!("session {run} failed: {}", reason.message)));
         if mismatches > 0 {
             failures.push(format!("session {run}: {mismatches} chunks differ from the content of the seed"));
         }
@@ -79,6 +79,8 @@ fn config(arguments: &Play) -> Result<Config, Failure> {
         },
         content_id: arguments.content_id.clone(),
         label: arguments.label.clone(),
+        device: arguments.device.clone(),
+        zone: player::time_zone(),
         limit: arguments.limit.map(|limit| Duration::from_nanos(limit.as_nanos())),
         agent: arguments.agent.clone(),
         verify: arguments.verify,
@@ -89,6 +91,9 @@ fn config(arguments: &Play) -> Result<Config, Failure> {
 fn check_lengths_and_urls(arguments: &Play) -> Result<(), Failure> {
     if arguments.label.as_ref().is_some_and(|label| label.chars().count() > 200) {
         return Err(usage("--label: expected at most 200 characters".to_owned(), ""));
+    }
+    if arguments.device.as_ref().is_some_and(|device| device.chars().count() > 128) {
+        return Err(usage("--device: expected at most 128 characters".to_owned(), ""));
     }
     if arguments.content_id.as_ref().is_some_and(|id| id.chars().count() > 64) {
         return Err(usage("--content-id: expected at most 64 characters".to_owned(), ""));
@@ -180,14 +185,13 @@ fn json(records: &[Record], sessions: &[Summary]) -> serde_json::Value {
 fn print(format: Format, records: &[Record], terminal: Terminal) -> Result<(), Failure> {
     let sessions: Vec<Summary> = records.iter().map(Record::summary).collect();
     output::print(terminal, format, &tables(&sessions), &json(records, &sessions), || {
-        summary::table(&sessions, false).to_csv()
+        summary::full(&sessions).to_csv()
     })
 }
 
 fn write(folder: &Folder, records: &[Record]) -> Result<Written, Failure> {
     let sessions: Vec<Summary> = records.iter().map(Record::summary).collect();
-    let (result, runs) =
-        (output::pretty(&summary::comparison(&sessions)), summary::table(&sessions, false).to_csv());
+    let (result, runs) = (output::pretty(&summary::comparison(&sessions)), summary::full(&sessions).to_csv());
     if let [record] = records {
         let (session, p1203) = (record.to_text(), output::pretty(&record.p1203()));
         return folder.write(&[

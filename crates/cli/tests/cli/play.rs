@@ -87,7 +87,7 @@ fn session_is_played_written_and_collected() {
         "header",
     ]));
     assert_eq!(played.code, 0, "{}", played.err);
-    assert!(played.out.contains("T_init") && played.out.contains("whole"), "{}", played.out);
+    assert!(played.out.contains("T_init") && played.out.contains("finished"), "{}", played.out);
     assert_eq!(place.list("out"), ["p1203.json", "report.html", "result.json", "runs.csv", "session.json"]);
     let record: Value = serde_json::from_str(&place.read("out/session.json")).expect("JSON");
     assert_eq!((&record["complete"], &record["video"]["kind"]), (&Value::from(true), &Value::from("dash")));
@@ -164,10 +164,57 @@ fn unplayable_manifests_are_reported() {
     assert!(code == 3 && err.contains("expected a server to ask for segments of these sizes"), "{err}");
     let (code, err) = fails(&["film.mp4", "--duration", "5s"]);
     assert!(code == 2 && err.contains("expected the URL of a file"), "{err}");
-    let (code, err) = fails(&["http://127.0.0.1:1/film.mpd", "--retries", "0"]);
-    assert!(code == 1 && err.contains("http://127.0.0.1:1/film.mpd: cannot connect to 127.0.0.1:1"), "{err}");
     let (code, err) = fails(&["x", "--proxy", "ftp://proxy"]);
     assert!(code == 2 && err.contains("expected such as http://127.0.0.1:3128"), "{err}");
+}
+
+/// A failed session has no score, and its record is written and posted.
+#[test]
+fn failed_session_is_recorded_and_posted() {
+    let place = Place::new();
+    place.write("sizes.json", SIZES);
+    let serving = Serving::start(&place, &["--sizes", "sizes.json"]);
+    let (manifest, post) = (serving.url("content/none.mpd"), serving.url(""));
+    let play = |manifest: &str, more: &[&str]| {
+        let arguments = [&["play", manifest, "--post", &post, "--device", "phone"], more].concat();
+        output_of(place.command(&arguments).env("TZ", "Europe/Berlin"))
+    };
+    let played = play(&manifest, &["--out", "out"]);
+    let reason = format!("HTTP 404 Not Found on {manifest}");
+    assert!(
+        played.code == 1 && played.err.contains(&format!("session 1 failed: {reason}")),
+        "{}",
+        played.err
+    );
+    assert!(played.out.contains("of 3.31") && played.out.contains("of 5.84"), "{}", played.out);
+    let row = played.out.lines().find(|line| line.contains("failed")).expect("a row of the session");
+    assert_eq!(row.matches('–').count(), 10, "a session without a picture has no KPI: {row}");
+    let record: Value = serde_json::from_str(&place.read("out/session.json")).expect("JSON");
+    assert_eq!(record["state"], "failed");
+    assert_eq!(record["reason"]["message"], reason.as_str());
+    assert_eq!(record["kpis"]["mok"]["mos"], Value::Null);
+    assert_eq!((&record["device"], &record["zone"]), (&"phone".into(), &"Europe/Berlin".into()));
+    let listed = serving.get("api/sessions");
+    assert_eq!(
+        (&listed["sessions"][0]["id"], &listed["sessions"][0]["state"]),
+        (&record["id"], &"failed".into())
+    );
+
+    // A server that does not answer. The comparison counts the failures and has no mean.
+    let gone = play("http://127.0.0.1:1/film.mpd", &["--retries", "0"]);
+    assert!(gone.code == 1 && gone.err.contains("cannot connect to 127.0.0.1:1"), "{}", gone.err);
+    let label = &serving.get("api/compare")["labels"][0];
+    assert_eq!((&label["sessions"], &label["failed"]), (&2.into(), &2.into()));
+    assert_eq!(label["kpis"]["mos"]["mean"], Value::Null);
+    let csv = place.read("out/runs.csv");
+    let header = "id,started,zone,label,player,device,rule,video,video duration (s),state,reason,\
+                  session duration (s),played (s),T_init (s),";
+    assert!(csv.starts_with(header), "{csv}");
+    let id = record["id"].as_str().expect("an id");
+    assert!(
+        csv.contains(&format!("{id},")) && csv.contains(",Europe/Berlin,,tandem-play,phone,bola,"),
+        "{csv}"
+    );
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use crate::display::megabytes;
 use crate::video::all_fetched_s;
 use abr::Session;
+use qoe::{EMOS_UNIT, MOS_UNIT};
 use sim::{Experiment, Outcome};
 use traffic::Kind;
 
@@ -47,13 +48,15 @@ pub(super) enum VideoMetric {
     Switches,
     Fetched,
     Mos,
+    Emos,
     Linear,
 }
 
 impl VideoMetric {
     /// All of them with key, name and unit.
-    const ALL: [(Self, &'static str, &'static str, &'static str); 8] = [
-        (Self::Mos, "mos", "MOS", ""),
+    const ALL: [(Self, &'static str, &'static str, &'static str); 9] = [
+        (Self::Mos, "mos", "MOS", MOS_UNIT),
+        (Self::Emos, "emos", "eMOS", EMOS_UNIT),
         (Self::Linear, "linear", "linear QoE", ""),
         (Self::Load, "initial_load_s", "load time", "s"),
         (Self::Stalls, "stalls", "stalls", ""),
@@ -72,7 +75,8 @@ impl VideoMetric {
             Self::Bitrate => kpis.mean_bitrate.as_mbps(),
             Self::Switches => kpis.switches as f64,
             Self::Fetched => return all_fetched_s(session),
-            Self::Mos => kpis.mos,
+            Self::Mos => return kpis.mos,
+            Self::Emos => return kpis.emos,
             Self::Linear => kpis.linear,
         })
     }

@@ -263,7 +263,7 @@ fn of_fluid(process: &RateProcess, access: Access, video: &Video) -> Trial {
         let session = fluid::session(video, &steps, latency, Instant::ZERO + SESSION_TIMEOUT);
         count += session.stalls.len();
         length += session.stalls.iter().map(|stall| stall.length().as_secs_f64()).sum::<f64>();
-        mos += session.kpis().mos;
+        mos += session.kpis().mos.unwrap_or(f64::NAN);
     }
     let sessions = SESSIONS as f64;
     Trial {

@@ -17,7 +17,7 @@ pub struct Run {
     pub load_s: f64,
     /// Time until the whole video has arrived, in seconds; NaN if it never does.
     pub fetched_s: f64,
-    /// MOS by the paper's formula and levels.
+    /// MOS by the paper's formula and levels; NaN without a picture.
     pub mos: f64,
     /// Level of the stall frequency, from 1 to 3.
     pub frequency_level: u8,
@@ -47,7 +47,7 @@ impl Run {
             stalled_s: kpis.stalled.as_secs_f64(),
             load_s: kpis.initial.as_secs_f64(),
             fetched_s: all_fetched_s(session).unwrap_or(f64::NAN),
-            mos: kpis.mos,
+            mos: kpis.mos.unwrap_or(f64::NAN),
             frequency_level: kpis.levels.frequency,
             payload: [payload(0), payload(1)],
             captured: None,
@@ -65,7 +65,7 @@ impl Run {
             stalled_s: record.kpis.stalled_s,
             load_s: record.kpis.initial_load_s,
             fetched_s: if record.complete { last } else { f64::NAN },
-            mos: record.kpis.mok.mos,
+            mos: record.kpis.mok.mos.unwrap_or(f64::NAN),
             frequency_level: record.kpis.mok.frequency_level,
             payload,
             captured: None,

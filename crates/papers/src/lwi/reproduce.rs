@@ -7,6 +7,7 @@ use super::paper::{Access, Clip};
 use experiments::parallel;
 use experiments::stats;
 use policy::PolicyConfig;
+use qoe::MOS_UNIT;
 use report::Estimate;
 use std::num::NonZeroUsize;
 use units::Duration;
@@ -67,7 +68,7 @@ impl Metric {
     pub const STALLS: Self =
         Self { key: "stalls", title: "stalls", unit: "", decimals: 2, of: |run| run.stalls as f64 };
     /// MOS (Fig. 6).
-    pub const MOS: Self = Self { key: "mos", title: "MOS", unit: "", decimals: 3, of: |run| run.mos };
+    pub const MOS: Self = Self { key: "mos", title: "MOS", unit: MOS_UNIT, decimals: 3, of: |run| run.mos };
     /// Initial load time (Fig. 7).
     pub const LOAD_TIME: Self =
         Self { key: "initial_load_s", title: "load time", unit: "s", decimals: 2, of: |run| run.load_s };

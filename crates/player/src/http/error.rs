@@ -1,6 +1,7 @@
 //! Error of a request.
 
 use hyper::StatusCode;
+use playback::ReasonKind;
 use std::fmt;
 use std::io;
 use std::time::Duration;
@@ -39,6 +40,24 @@ impl HttpError {
     /// Status of the response, if there was one.
     pub fn status(&self) -> Option<u16> {
         if let Self::Status(status, _) = self { Some(status.as_u16()) } else { None }
+    }
+
+    /// Kind of the failure for a record.
+    pub fn kind(&self) -> ReasonKind {
+        match self {
+            Self::Status(..) | Self::Invalid(_) => ReasonKind::Http,
+            Self::Connect(..) | Self::Broken(_) => ReasonKind::Network,
+            Self::Timeout(..) => ReasonKind::Timeout,
+            Self::Url(_) => ReasonKind::Other,
+        }
+    }
+
+    /// Description of the failed request for `url`, such as `HTTP 404 Not Found on http://…`.
+    pub fn on(&self, url: &str) -> String {
+        match self {
+            Self::Status(status, _) => format!("HTTP {status} on {url}"),
+            _ => format!("{self}, on {url}"),
+        }
     }
 
     /// Requested delay (`Retry-After`).
