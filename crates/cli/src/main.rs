@@ -11,6 +11,7 @@ mod live_capture;
 mod logging;
 mod output;
 mod player_page;
+mod plot;
 mod progress;
 mod provenance;
 mod service;

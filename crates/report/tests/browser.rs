@@ -219,3 +219,72 @@ fn needs_chromium_phone_shows_narrow_drawings_without_overflow() {
     assert!(result["font"].as_f64().unwrap() >= 11.0, "{result}");
     assert_eq!(result["scrolls"], true);
 }
+
+const SAVE: &str = r#"
+const result = { errors: window.errors, saved: [] };
+const blobs = [];
+URL.createObjectURL = (blob) => { blobs.push(blob); return 'blob:test'; };
+// Images and blobs are read in threads that the browser's virtual time does not wait for, so each of
+// its milliseconds is made to last a few real ones until the result is complete.
+let finished = false;
+const wait = () => new Promise((done) => {
+  for (let i = 0, x = 1; i < 3e6; i++) x = Math.sqrt(x + i);
+  setTimeout(done, 1);
+});
+// Compression, in such a thread as well, would delay the test further.
+HTMLCanvasElement.prototype.toBlob = function (act, type) {
+  const text = atob(this.toDataURL(type).split(',')[1]);
+  act(new Blob([Uint8Array.from(text, (c) => c.charCodeAt(0))], { type }));
+};
+HTMLAnchorElement.prototype.click = function () { result.saved.push({ name: this.download }); };
+(async () => { while (!finished) await wait(); })();
+const bytes = async (blob) => new Uint8Array(await blob.arrayBuffer());
+(async () => {
+  for (const button of document.querySelectorAll('.save button')) {
+    const before = blobs.length;
+    button.click();
+    while (blobs.length === before) await wait();
+  }
+  result.figures = [...document.querySelectorAll('script[type="image/svg+xml"]')].map((s) => s.textContent);
+  for (let i = 0; i < blobs.length; i++) {
+    const data = await bytes(blobs[i]);
+    const text = new TextDecoder('latin1').decode(data.slice(0, 24));
+    Object.assign(result.saved[i], { type: blobs[i].type, start: text.slice(1, 4) });
+    if (blobs[i].type === 'image/svg+xml') result.saved[i].text = await blobs[i].text();
+    else result.saved[i].width = new DataView(data.buffer).getUint32(16);
+  }
+})().catch((error) => window.errors.push(String(error.stack))).then(() => {
+  finished = true;
+  const pre = document.createElement('pre');
+  pre.id = 'result';
+  pre.textContent = JSON.stringify(result);
+  document.body.append(pre);
+});
+"#;
+
+#[test]
+#[ignore = "needs chromium"]
+fn needs_chromium_buttons_save_each_chart_as_svg_and_png() {
+    let html = page().to_html().replacen("<head>", &format!("<head>{WATCH}"), 1).replacen(
+        "</body>",
+        &format!("<script>{SAVE}</script></body>"),
+        1,
+    );
+    let dom = render(&html);
+    let (_, tail) = dom
+        .rsplit_once("<pre id=\"result\">")
+        .unwrap_or_else(|| panic!("the script did not finish: {}", &dom[dom.len().saturating_sub(2500)..]));
+    let result = result(&format!("<pre id=\"result\">{tail}"));
+    assert_eq!(result["errors"].as_array().unwrap().len(), 0, "{}", result["errors"]);
+    let saved = result["saved"].as_array().unwrap();
+    let names: Vec<&str> = saved.iter().map(|file| file["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["bars.svg", "bars.png", "lines.svg", "lines.png", "time.svg", "time.png"]);
+    for (pair, figure) in saved.chunks(2).zip(result["figures"].as_array().unwrap()) {
+        assert_eq!(pair[0]["text"], *figure);
+        assert!(figure.as_str().unwrap().starts_with("<svg xmlns="));
+        // 85 mm at 600 dots per inch; the browser rounds the size of the drawing to whole pixels.
+        assert_eq!((&pair[1]["type"], &pair[1]["start"]), (&"image/png".into(), &"PNG".into()));
+        let width = pair[1]["width"].as_f64().unwrap();
+        assert!((width - 2008.0).abs() < 7.0, "{width}");
+    }
+}

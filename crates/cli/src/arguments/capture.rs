@@ -1,6 +1,6 @@
 //! Arguments of `tandem capture`.
 
-use super::Format;
+use super::{Format, Plot};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 
@@ -14,6 +14,7 @@ use std::path::PathBuf;
 #[command(after_help = "\
 Examples:
   tandem capture tandem-out/handover/capture.pcapng
+  tandem capture trace.pcap --plot rates.pdf --plot-what rates
   tandem capture trace.pcap --out results       with report, charts and time series
   tandem capture trace.pcap --format json | jq '.connections[].subflows[] | {path, down}'
   zcat trace.pcap.gz | tandem capture -")]
@@ -27,4 +28,6 @@ pub(crate) struct Capture {
     /// Output format of the results
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub(crate) format: Format,
+    #[command(flatten)]
+    pub(crate) plot: Plot,
 }

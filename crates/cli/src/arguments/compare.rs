@@ -1,6 +1,6 @@
 //! Arguments of `tandem compare`.
 
-use super::{Format, policy};
+use super::{Format, Plot, policy};
 use clap::{Args, ValueHint};
 use policy::PolicyConfig;
 use scenario::Setting;
@@ -17,6 +17,7 @@ use std::path::PathBuf;
 #[command(after_help = "\
 Examples:
   tandem compare scenarios/wifi-lte.toml --policies none,wifi-first,emtcp
+  tandem compare scenarios/wifi-lte.toml --policies none,emtcp --plot power.pdf --plot-what power
   tandem compare scenarios/wifi-lte.toml --policies emtcp:0.1,emtcp:0.24,emtcp:0.4 --seeds 30
   tandem compare scenarios/wifi-lte.toml --policies none,emtcp --format csv > figures.csv
   tandem compare scenarios/wifi-lte.toml --vary transport.scheduler=min-rtt,blest,ecf,redundant
@@ -48,6 +49,8 @@ pub(crate) struct Compare {
     /// Output format of the results
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub(crate) format: Format,
+    #[command(flatten)]
+    pub(crate) plot: Plot,
 }
 
 /// A key of the scenario with its alternative values.

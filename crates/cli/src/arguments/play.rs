@@ -1,6 +1,6 @@
 //! Arguments of `tandem play`.
 
-use super::{Format, time};
+use super::{Format, Plot, time};
 use clap::{Args, ValueEnum, ValueHint};
 use std::path::PathBuf;
 
@@ -94,6 +94,8 @@ pub(crate) struct Play {
     /// Output format; json prints the record of a single session
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub(crate) format: Format,
+    #[command(flatten)]
+    pub(crate) plot: Plot,
 }
 
 /// Transport of CMCD.

@@ -1,6 +1,6 @@
 //! Arguments of `tandem reproduce`.
 
-use super::{Format, policy, time};
+use super::{Format, Plot, policy, time};
 use clap::{Args, ValueEnum, ValueHint};
 use policy::PolicyConfig;
 use std::num::NonZeroUsize;
@@ -17,6 +17,7 @@ use std::path::PathBuf;
 #[command(after_help = "\
 Examples:
   tandem reproduce emtcp
+  tandem reproduce emtcp --plot fig4.pdf --plot-what fig-4
   tandem reproduce lwi
   tandem reproduce lwi --policies qoe,wifi-first           also under these policies, over both links
   tandem reproduce mptcp-rec
@@ -66,6 +67,8 @@ pub(crate) struct Reproduce {
     /// Output format of the results
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub(crate) format: Format,
+    #[command(flatten)]
+    pub(crate) plot: Plot,
 }
 
 /// Where a reproduction runs.

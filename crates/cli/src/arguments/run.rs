@@ -1,6 +1,6 @@
 //! Arguments of `tandem run`.
 
-use super::{Format, policy, setting};
+use super::{Format, Plot, policy, setting};
 use clap::{Args, ValueHint};
 use policy::PolicyConfig;
 use scenario::Setting;
@@ -15,6 +15,7 @@ use std::path::PathBuf;
 #[command(after_help = "\
 Examples:
   tandem run scenarios/wifi-lte.toml
+  tandem run scenarios/wifi-lte.toml --plot goodput.pdf --plot-what goodput
   tandem run scenarios/wifi-lte.toml --policy emtcp:mp-prio:0.4 --seed 7
   tandem run scenarios/handover.toml --pcap --out /tmp/handover
   tandem run scenarios/wifi-lte.toml --set transport.scheduler=blest --set path.lte.down.rate=20Mbps
@@ -46,4 +47,6 @@ pub(crate) struct Run {
     /// Output format of the results
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub(crate) format: Format,
+    #[command(flatten)]
+    pub(crate) plot: Plot,
 }

@@ -1,6 +1,6 @@
 //! Arguments of `tandem testbed`.
 
-use super::{Format, policy, setting};
+use super::{Format, Plot, policy, setting};
 use clap::{Args, ValueHint};
 use policy::PolicyConfig;
 use scenario::Setting;
@@ -56,4 +56,6 @@ pub(crate) struct Testbed {
     /// Output format of the results
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub(crate) format: Format,
+    #[command(flatten)]
+    pub(crate) plot: Plot,
 }

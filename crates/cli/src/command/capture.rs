@@ -21,6 +21,7 @@ pub(crate) fn run(arguments: &Capture, terminal: Terminal) -> Result<(), Failure
         message,
         hint: "`tcpdump -w`, Wireshark and `tandem run --pcap` write readable captures".to_owned(),
     };
+    arguments.plot.check()?;
     let folder = arguments.out.as_deref().map(Folder::plan).transpose()?;
     let cannot = |error: &io::Error| unreadable(format!("cannot read {name}: {}", reason(error)));
     let (source, len): (Box<dyn Read>, u64) = if path == Path::new("-") {
@@ -45,22 +46,26 @@ pub(crate) fn run(arguments: &Capture, terminal: Terminal) -> Result<(), Failure
     let mut json = summary.to_json();
     made_by.put_into(&mut json);
     let mut written = None;
+    let title = path.file_name().map_or_else(|| name.clone(), |name| name.to_string_lossy().into_owned());
+    let title = if path == Path::new("-") { "the capture".to_owned() } else { title };
+    let page = summary.page(&title);
     if let Some(folder) = folder.map(|folder| folder.made_by(&made_by)) {
-        let title = path.file_name().map_or_else(|| name.clone(), |name| name.to_string_lossy().into_owned());
-        let title = if path == Path::new("-") { "the capture".to_owned() } else { title };
-        let (result, page) = (output::pretty(&json), summary.page(&title).to_html());
+        let (result, report) = (output::pretty(&json), page.to_html());
         let series = made_by.id_in_series(&summary.series_csv());
         written = Some(folder.write(&[
             ("result.json", result.as_bytes()),
             ("series.csv", series.as_bytes()),
-            ("report.html", page.as_bytes()),
+            ("report.html", report.as_bytes()),
         ])?);
     }
     let csv = || made_by.columns(summary.long_table()).to_csv();
-    let printed = output::print(terminal, arguments.format, &summary.tables(), &json, csv);
+    let printed = arguments.plot.print_or(&page, terminal, || {
+        output::print(terminal, arguments.format, &summary.tables(), &json, csv)
+    });
     if let Some(written) = written {
         written.announce(terminal);
     }
+    arguments.plot.write(&page, terminal)?;
     printed
 }
 

@@ -14,6 +14,7 @@ use scenario::{Scenario, Setting};
 use std::path::Path;
 
 pub(crate) fn run(arguments: &Compare, terminal: Terminal) -> Result<(), Failure> {
+    arguments.plot.check()?;
     let input = Input::read(&arguments.scenario)?;
     let scenario = input.scenario(&[])?;
     let default = Path::new("tandem-out").join(format!("{}-compare", input.stem()));
@@ -37,15 +38,19 @@ pub(crate) fn run(arguments: &Compare, terminal: Terminal) -> Result<(), Failure
     terminal.warn(comparison.warnings());
     let mut json = comparison.to_json();
     made_by.put_into(&mut json);
-    let (result, page) = (output::pretty(&json), comparison.page().to_html());
+    let page = comparison.page();
+    let (result, report) = (output::pretty(&json), page.to_html());
     let written = folder.write(&[
         ("result.json", result.as_bytes()),
         ("runs.csv", made_by.id_column(comparison.runs_table()).to_csv().as_bytes()),
-        ("report.html", page.as_bytes()),
+        ("report.html", report.as_bytes()),
     ])?;
     let csv = || made_by.columns(comparison.long_table()).to_csv();
-    let printed = output::print(terminal, arguments.format, &comparison.tables(), &json, csv);
+    let printed = arguments.plot.print_or(&page, terminal, || {
+        output::print(terminal, arguments.format, &comparison.tables(), &json, csv)
+    });
     written.announce(terminal);
+    arguments.plot.write(&page, terminal)?;
     printed
 }
 

@@ -18,6 +18,7 @@ use url::Url;
 
 pub(crate) fn run(arguments: &Play, terminal: Terminal) -> Result<(), Failure> {
     let config = config(arguments)?;
+    arguments.plot.check()?;
     let folder = arguments.out.as_deref().map(Folder::plan).transpose()?;
     let stop = signals::stop_flag()?;
     let (mut records, mut failures) = (Vec::new(), Vec::new());
@@ -40,11 +41,13 @@ pub(crate) fn run(arguments: &Play, terminal: Terminal) -> Result<(), Failure> {
             break;
         }
     }
-    let written = folder.as_ref().map(|folder| write(folder, &records)).transpose()?;
-    print(arguments.format, &records, terminal)?;
+    let page = report(&records);
+    let written = folder.as_ref().map(|folder| write(folder, &records, &page)).transpose()?;
+    arguments.plot.print_or(&page, terminal, || print(arguments.format, &records, terminal))?;
     if let Some(written) = written {
         written.announce(terminal);
     }
+    arguments.plot.write(&page, terminal)?;
     if failures.is_empty() {
         return Ok(());
     }
@@ -189,7 +192,22 @@ fn print(format: Format, records: &[Record], terminal: Terminal) -> Result<(), F
     })
 }
 
-fn write(folder: &Folder, records: &[Record]) -> Result<Written, Failure> {
+/// The report of one session, or of several with a chart for each.
+fn report(records: &[Record]) -> Page {
+    if let [record] = records {
+        return record.page();
+    }
+    let sessions: Vec<Summary> = records.iter().map(Record::summary).collect();
+    let groups = summary::groups(&sessions);
+    let mut all =
+        Section::new("Sessions").table(summary::means(&groups)).table(summary::table(&sessions, false));
+    for record in records.iter().take(10) {
+        all = all.heading(record.started_at.clone()).chart(record.chart());
+    }
+    Page::new(format!("{} sessions", records.len())).section(all)
+}
+
+fn write(folder: &Folder, records: &[Record], page: &Page) -> Result<Written, Failure> {
     let sessions: Vec<Summary> = records.iter().map(Record::summary).collect();
     let (result, runs) = (output::pretty(&summary::comparison(&sessions)), summary::full(&sessions).to_csv());
     if let [record] = records {
@@ -199,7 +217,7 @@ fn write(folder: &Folder, records: &[Record]) -> Result<Written, Failure> {
             ("session.json", session.as_bytes()),
             ("p1203.json", p1203.as_bytes()),
             ("runs.csv", runs.as_bytes()),
-            ("report.html", record.page().to_html().as_bytes()),
+            ("report.html", page.to_html().as_bytes()),
         ]);
     }
     let mut lines = String::new();
@@ -207,13 +225,7 @@ fn write(folder: &Folder, records: &[Record]) -> Result<Written, Failure> {
         lines.push_str(&record.to_json().to_string());
         lines.push('\n');
     }
-    let groups = summary::groups(&sessions);
-    let mut all =
-        Section::new("Sessions").table(summary::means(&groups)).table(summary::table(&sessions, false));
-    for record in records.iter().take(10) {
-        all = all.heading(record.started_at.clone()).chart(record.chart());
-    }
-    let page = Page::new(format!("{} sessions", records.len())).section(all).to_html();
+    let page = page.to_html();
     folder.write(&[
         ("result.json", result.as_bytes()),
         ("sessions.jsonl", lines.as_bytes()),

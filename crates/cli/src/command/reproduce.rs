@@ -44,6 +44,7 @@ pub(crate) fn run(arguments: &Reproduce, terminal: Terminal) -> Result<(), Failu
             });
         }
     }
+    arguments.plot.check()?;
     let world = if on == World::Kernel { "-kernel" } else { "" };
     let usual = Path::new("tandem-out").join(name(paper) + world);
     let folder = Folder::plan(arguments.out.as_deref().unwrap_or(&usual))?;
@@ -91,8 +92,11 @@ impl Results {
         }
         let written = folder.write(&files)?;
         let csv = || made_by.columns(self.csv).to_csv();
-        let printed = output::print(terminal, arguments.format, &self.tables, &self.json, csv);
+        let printed = arguments.plot.print_or(&self.page, terminal, || {
+            output::print(terminal, arguments.format, &self.tables, &self.json, csv)
+        });
         written.announce(terminal);
+        arguments.plot.write(&self.page, terminal)?;
         printed
     }
 }

@@ -13,6 +13,7 @@ use std::path::Path;
 use units::Seed;
 
 pub(crate) fn run(arguments: &Run, terminal: Terminal) -> Result<(), Failure> {
+    arguments.plot.check()?;
     let input = Input::read(&arguments.scenario)?;
     let scenario = input.scenario(&arguments.set)?;
     let default = Path::new("tandem-out").join(input.stem());
@@ -39,19 +40,23 @@ pub(crate) fn run(arguments: &Run, terminal: Terminal) -> Result<(), Failure> {
     terminal.warn(&run.warnings);
     let mut json = run.to_json();
     made_by.put_into(&mut json);
-    let (result, page) = (output::pretty(&json), run.page().to_html());
+    let page = run.page();
+    let (result, report) = (output::pretty(&json), page.to_html());
     let series = made_by.id_in_series(&run.series_csv());
     let mut files = vec![
         ("result.json", result.as_bytes()),
         ("series.csv", series.as_bytes()),
-        ("report.html", page.as_bytes()),
+        ("report.html", report.as_bytes()),
     ];
     if let Some(capture) = &run.outcome.capture {
         files.push(("capture.pcapng", capture));
     }
     let written = folder.write(&files)?;
     let csv = || made_by.columns(run.long_table()).to_csv();
-    let printed = output::print(terminal, arguments.format, &run.tables(), &json, csv);
+    let printed = arguments
+        .plot
+        .print_or(&page, terminal, || output::print(terminal, arguments.format, &run.tables(), &json, csv));
     written.announce(terminal);
+    arguments.plot.write(&page, terminal)?;
     printed
 }

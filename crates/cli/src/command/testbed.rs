@@ -18,6 +18,7 @@ use units::Seed;
 
 pub(crate) fn run(arguments: &Testbed, terminal: Terminal) -> Result<(), Failure> {
     let Some(file) = arguments.scenario.as_deref() else { return clean(arguments, terminal) };
+    arguments.plot.check()?;
     let input = Input::read(file)?;
     let scenario = input.scenario(&arguments.set)?;
     let default = Path::new("tandem-out").join(format!("{}-kernel", input.stem()));
@@ -65,9 +66,13 @@ pub(crate) fn run(arguments: &Testbed, terminal: Terminal) -> Result<(), Failure
     let mut json = run.to_json();
     made_by.put_into(&mut json);
     let written = kernel::write_results(&folder, &run, &made_by, capture.as_ref())?;
+    let page = run.page();
     let csv = || made_by.columns(run.long_table()).to_csv();
-    let printed = output::print(terminal, arguments.format, &run.tables(), &json, csv);
+    let printed = arguments
+        .plot
+        .print_or(&page, terminal, || output::print(terminal, arguments.format, &run.tables(), &json, csv));
     written.announce(terminal);
+    arguments.plot.write(&page, terminal)?;
     printed
 }
 

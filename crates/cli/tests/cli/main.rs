@@ -10,6 +10,7 @@ mod help;
 mod log;
 mod pipes;
 mod play;
+mod plot;
 mod profiles;
 mod provenance;
 mod proxy;

@@ -1,5 +1,6 @@
 //! Axes: ticks at round numbers, ranges, and the mapping of values to pixels.
 
+use super::Axis;
 use crate::number::{fixed, with_minus_sign};
 
 /// Ticks of an axis at round numbers.
@@ -11,7 +12,14 @@ pub(crate) struct Ticks {
     pub step: f64,
     /// Decimals that distinguish the values.
     pub decimals: usize,
+    /// Values are logarithms to base 10, and labels the numbers themselves.
+    pub log: bool,
 }
+
+/// Decimals up to which a label is written without a power of ten.
+const MAX_DECIMALS: usize = 9;
+/// Ticks within one decade of a logarithmic axis, from the most to the fewest.
+const DECADE_STEPS: [&[f64]; 2] = [&[1.0, 2.0, 5.0], &[1.0]];
 
 impl Ticks {
     /// Creates about `count` ticks from `lo` to `hi`; `lo < hi`, both finite.
@@ -24,13 +32,104 @@ impl Ticks {
         let last_index =
             if (last - first).is_finite() { (last - first).clamp(-1.0, 1000.0) as i64 } else { -1 };
         let values = (0..=last_index).map(|i| round((first + i as f64) * step, exponent)).collect();
-        Self { values, step, decimals: (-exponent).clamp(0, 12) as usize }
+        Self { values, step, decimals: (-exponent).clamp(0, MAX_EXPONENT) as usize, log: false }
+    }
+
+    /// Creates about `count` ticks for an axis from `lo` to `hi`, which are logarithms if the axis
+    /// is logarithmic.
+    pub(crate) fn of(axis: &Axis, lo: f64, hi: f64, count: usize) -> Self {
+        if axis.log { Self::decades(lo, hi, count) } else { Self::new(lo, hi, count) }
+    }
+
+    /// Creates at most `count` ticks, and at least one, on a logarithmic axis.
+    fn decades(lo: f64, hi: f64, count: usize) -> Self {
+        let number = |log: f64| libm::pow(10.0, log);
+        if hi - lo < 1.0 {
+            let linear = Self::new(number(lo), number(hi), count);
+            let values = linear.values.iter().map(|value| libm::log10(*value)).collect();
+            return Self { values, log: true, ..linear };
+        }
+        let within = |value: &f64| *value >= lo - 1e-9 && *value <= hi + 1e-9;
+        let decades = (lo.floor() as i64)..=(hi.ceil() as i64);
+        let dense = DECADE_STEPS.iter().map(|steps| -> Vec<f64> {
+            let decades = decades.clone();
+            decades
+                .flat_map(|d| steps.iter().map(move |s| d as f64 + libm::log10(*s)))
+                .filter(within)
+                .collect()
+        });
+        let sparse = (2..400).map(|every| -> Vec<f64> {
+            decades.clone().filter(|d| d % every == 0).map(|d| d as f64).filter(within).collect()
+        });
+        let values = dense.chain(sparse).find(|values| values.len() <= count.max(1)).unwrap_or_default();
+        Self { values, step: 1.0, decimals: 0, log: true }
     }
 
     /// Label of a tick, with thin spaces between groups of three digits.
     pub(crate) fn text(&self, value: f64) -> String {
-        group_thousands(&with_minus_sign(&fixed(value, self.decimals)))
+        if self.log {
+            let number = libm::pow(10.0, value);
+            // Within a decade the ticks are linear and share their decimals.
+            let decimals =
+                if self.decimals > 0 { self.decimals } else { (-value - 1e-9).ceil().max(0.0) as usize };
+            return label(number, decimals);
+        }
+        label(value, self.decimals)
     }
+
+    /// Creates the most ticks, up to `count`, whose labels on the axis `x` keep a distance of
+    /// `space` pixels. Labels that would extend below 0 or beyond `limit` are left out. `width`
+    /// measures a label.
+    pub(crate) fn fitting(
+        (axis, x): (&Axis, Scale),
+        count: usize,
+        (space, limit): (f64, f64),
+        width: impl Fn(&str) -> f64,
+    ) -> Self {
+        let ends = |ticks: &Self, value: f64| {
+            let half = width(&ticks.text(value)) / 2.0;
+            (x.px(value) - half, x.px(value) + half)
+        };
+        let apart = |ticks: &Self| {
+            ticks.values.windows(2).all(|pair| ends(ticks, pair[0]).1 + space <= ends(ticks, pair[1]).0)
+        };
+        let within = |mut ticks: Self| {
+            let all = core::mem::take(&mut ticks.values);
+            ticks.values = all
+                .into_iter()
+                .filter(|value| ends(&ticks, *value).0 >= 0.0 && ends(&ticks, *value).1 <= limit)
+                .collect();
+            ticks
+        };
+        let tried: Vec<Self> =
+            (1..=count).rev().map(|count| within(Self::of(axis, x.lo, x.hi, count))).filter(apart).collect();
+        // Two labels show the scale of an axis; one or none only if there is no room.
+        let best = tried.iter().find(|ticks| ticks.values.len() >= 2).or(tried.first());
+        best.cloned().unwrap_or_else(|| {
+            let mut ticks = within(Self::of(axis, x.lo, x.hi, 1));
+            ticks.values.truncate(1);
+            ticks
+        })
+    }
+}
+
+/// Decimals to which values are rounded at most: those of the smallest number of full precision.
+const MAX_EXPONENT: i32 = 300;
+
+/// Label of a number, with thin spaces between groups of three digits. Very small and very large
+/// numbers have a power of ten.
+fn label(value: f64, decimals: usize) -> String {
+    if value != 0.0 && value.is_finite() && (decimals > MAX_DECIMALS || value.abs() >= 1e15) {
+        let text = format!("{value:.12e}");
+        let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+        let mantissa = mantissa.trim_end_matches('0').trim_end_matches('.');
+        let exponent = exponent.replace('-', "\u{2212}");
+        return format!("{}\u{d7}10^{exponent}", with_minus_sign(mantissa));
+    }
+    group_thousands(&with_minus_sign(&fixed(
+        value,
+        if value == 0.0 { decimals.min(MAX_DECIMALS) } else { decimals },
+    )))
 }
 
 /// Smallest step of 1, 2 or 5 times a power of ten not below `raw`, with the exponent of that
@@ -58,7 +157,7 @@ fn decimal(digit: u8, exponent: i32) -> f64 {
 
 /// Removes rounding errors below 10^`exponent`: 3 × 0.1 becomes 0.3.
 fn round(value: f64, exponent: i32) -> f64 {
-    let decimals = (-exponent).clamp(0, 12) as usize;
+    let decimals = (-exponent).clamp(0, MAX_EXPONENT) as usize;
     format!("{value:.decimals$}").parse().unwrap_or(value)
 }
 

@@ -49,13 +49,13 @@ impl Bars {
         out
     }
 
-    fn values(&self) -> impl Iterator<Item = (&BarSeries, Estimate)> {
+    pub(crate) fn values(&self) -> impl Iterator<Item = (&BarSeries, Estimate)> {
         let count = self.groups.len();
         self.series.iter().flat_map(move |s| s.values.iter().take(count).flatten().map(move |e| (s, *e)))
     }
 
     /// Text of a value.
-    fn value(&self, value: f64) -> String {
+    pub(crate) fn value(&self, value: f64) -> String {
         with_minus_sign(&fixed(value, self.decimals))
     }
 
@@ -73,13 +73,21 @@ impl Bars {
     }
 
     /// Scale and ticks of the value axis between two coordinates.
-    fn scale(&self, from_px: f64, to_px: f64) -> (Scale, Ticks) {
+    pub(crate) fn scale(&self, from_px: f64, to_px: f64) -> (Scale, Ticks) {
         let range = extent(self.values().flat_map(|(_, e)| {
             let half = if e.ci95.is_finite() { e.ci95 } else { 0.0 };
             [e.mean - half, e.mean + half, 0.0]
         }));
         let (lo, hi, ticks) = y_axis(range, self.axis.from, self.axis.to, true, 4);
         (Scale { lo, hi, from_px, to_px }, ticks)
+    }
+
+    /// Ends of an interval within the axis: the lower and the upper one, and whether the axis holds
+    /// the lower one.
+    pub(crate) fn interval(estimate: Estimate, scale: Scale) -> (f64, f64, bool) {
+        let low = estimate.mean - estimate.ci95;
+        let within = |value: f64| scale.px(value.clamp(scale.lo, scale.hi));
+        (within(low), within(estimate.mean + estimate.ci95), low >= scale.lo)
     }
 
     fn vertical(&self, label: &str) -> String {
@@ -129,10 +137,11 @@ impl Bars {
         );
         let mut outer_end = end;
         if estimate.ci95.is_finite() {
-            let (high, low) = (y.px(estimate.mean + estimate.ci95), y.px(estimate.mean - estimate.ci95));
+            let (low, high, capped) = Self::interval(estimate, y);
             let _ = write!(
                 out,
-                "<path class=\"whisker\" d=\"M{c} {l}V{h}M{a} {h}h8M{a} {l}h8\"/>",
+                "<path class=\"whisker\" d=\"M{c} {l}V{h}M{a} {h}h8{}\"/>",
+                if capped { format!("M{} {}h8", px(centre - 4.0), px(low)) } else { String::new() },
                 c = px(centre),
                 a = px(centre - 4.0),
                 h = px(high),
@@ -207,10 +216,11 @@ impl Bars {
         );
         let mut outer_end = end;
         if estimate.ci95.is_finite() {
-            let (high, low) = (x.px(estimate.mean + estimate.ci95), x.px(estimate.mean - estimate.ci95));
+            let (low, high, capped) = Self::interval(estimate, x);
             let _ = write!(
                 out,
-                "<path class=\"whisker\" d=\"M{l} {m}H{h}M{h} {a}v6M{l} {a}v6\"/>",
+                "<path class=\"whisker\" d=\"M{l} {m}H{h}M{h} {a}v6{}\"/>",
+                if capped { format!("M{} {}v6", px(low), px(y + ROW_PX / 2.0 - 3.0)) } else { String::new() },
                 m = px(y + ROW_PX / 2.0),
                 a = px(y + ROW_PX / 2.0 - 3.0),
                 h = px(high),

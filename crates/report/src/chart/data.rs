@@ -14,7 +14,7 @@ const MAX_EMBEDDED_POINTS: usize = 24_000;
 impl Plot<'_> {
     /// Data of the plot for a `<script type="application/json">`:
     ///
-    /// - `x`: range of the x axis; `u`: its unit.
+    /// - `x`: range of the x axis; `u`: its unit; `log`: 1 if x coordinates are logarithms to base 10.
     /// - `g`: x coordinates, shared by lines: `{s, d, n}` (start, distance, count) or a list.
     /// - `t`: tracks. A panel has lines `l`: `g` (index of the x coordinates), `y` (values, null
     ///   for a gap), `b` (half heights of the band), `p` (1 for steps), `d` (decimals shown). A
@@ -31,7 +31,8 @@ impl Plot<'_> {
             })
             .collect();
         format!(
-            "{{\"x\":[{lo},{hi}],\"u\":{},\"g\":[{}],\"t\":[{}]}}",
+            "{{\"x\":[{lo},{hi}],{}\"u\":{},\"g\":[{}],\"t\":[{}]}}",
+            if self.x.log { "\"log\":1," } else { "" },
             quote(&self.x.unit),
             encoder.grids.join(","),
             tracks.join(",")

@@ -131,7 +131,7 @@ impl Drawing<'_> {
         let columns = (x.to_px - x.from_px).max(1.0) as usize;
         for (i, line) in lines.iter().enumerate() {
             if !line.band.is_empty() {
-                let d = band_path(line, x, y, columns);
+                let d = band_path(line, x, y, columns, px);
                 let class = line_class(line, names);
                 let _ = writeln!(out, "<path class=\"band {class}\" data-b=\"{i}\" d=\"{d}\"/>");
             }
@@ -141,7 +141,7 @@ impl Drawing<'_> {
             let points = downsample(&line.x, &line.y, x.lo, x.hi, columns);
             // A single line is solid: no dashes are needed to identify it.
             let class = line_class(line, names) + if lines.len() == 1 { " lone" } else { "" };
-            let d = line_path(&points, x, y, line.shape);
+            let d = line_path(&points, x, y, line.shape, px);
             let _ = writeln!(out, "<path class=\"line {class}\" data-l=\"{i}\" d=\"{d}\"/>");
             if line.dots {
                 let mut d = String::new();
@@ -281,7 +281,14 @@ fn line_class(line: &Line, names: &[&str]) -> String {
     series_class(names.iter().position(|name| *name == line.name).unwrap_or(0))
 }
 
-fn line_path(points: &[(f64, f64)], x: Scale, y: Scale, shape: Shape) -> String {
+/// Path of a line; `place` formats coordinates.
+pub(crate) fn line_path(
+    points: &[(f64, f64)],
+    x: Scale,
+    y: Scale,
+    shape: Shape,
+    place: impl Fn(f64) -> String,
+) -> String {
     let mut d = String::new();
     // Whether the previous point was drawn: a gap starts a new subpath.
     let mut joined = false;
@@ -290,7 +297,7 @@ fn line_path(points: &[(f64, f64)], x: Scale, y: Scale, shape: Shape) -> String 
             joined = false;
             continue;
         }
-        let (at, value) = (px(x.px(*at)), px(y.px(*value)));
+        let (at, value) = (place(x.px(*at)), place(y.px(*value)));
         let _ = match (joined, shape) {
             (false, _) => write!(d, "M{at} {value}"),
             (true, Shape::Straight) => write!(d, "L{at} {value}"),
@@ -301,7 +308,14 @@ fn line_path(points: &[(f64, f64)], x: Scale, y: Scale, shape: Shape) -> String 
     d
 }
 
-fn band_path(line: &Line, x: Scale, y: Scale, columns: usize) -> String {
+/// Path of a line's band; `format` formats coordinates.
+pub(crate) fn band_path(
+    line: &Line,
+    x: Scale,
+    y: Scale,
+    columns: usize,
+    format: impl Fn(f64) -> String,
+) -> String {
     let edge = |sign: f64| -> Vec<f64> {
         line.y
             .iter()
@@ -317,7 +331,7 @@ fn band_path(line: &Line, x: Scale, y: Scale, columns: usize) -> String {
         edge.split(|p| !p.1.is_finite()).filter(|run| !run.is_empty()).map(<[_]>::to_vec).collect()
     };
     for (upper, lower) in runs(upper).iter().zip(runs(lower)) {
-        let place = |(at, value): &(f64, f64)| format!("{} {}", px(x.px(*at)), px(y.px(*value)));
+        let place = |(at, value): &(f64, f64)| format!("{} {}", format(x.px(*at)), format(y.px(*value)));
         let around: Vec<String> = upper.iter().map(place).chain(lower.iter().rev().map(place)).collect();
         let _ = write!(d, "M{}z", around.join("L"));
     }

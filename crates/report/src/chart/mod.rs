@@ -6,9 +6,12 @@ mod data;
 mod downsample;
 mod draw;
 mod figure;
+mod html;
 mod lane;
 mod plot;
 mod svg;
+
+pub use figure::FigureStyle;
 
 use crate::html::slug;
 use crate::number::Estimate;
@@ -36,6 +39,8 @@ pub struct Axis {
     pub from: Option<f64>,
     /// Value at the end of the axis.
     pub to: Option<f64>,
+    /// Logarithmic; only for the x axis of [`Lines`].
+    pub log: bool,
 }
 
 /// Grouped bars with printed values: for each group (a case), one bar of each series (simulation,
@@ -263,6 +268,12 @@ impl Axis {
     /// Sets the value at the end of the axis.
     pub fn to(mut self, value: f64) -> Self {
         self.to = Some(value);
+        self
+    }
+    /// Makes the axis logarithmic. Points at zero and below have no place on it. Only for the x
+    /// axis of [`Lines`].
+    pub fn log(mut self) -> Self {
+        self.log = true;
         self
     }
     /// Label of the form `title, unit`.

@@ -128,7 +128,12 @@ impl<'a> Plot<'a> {
             px(bottom)
         );
         let mut out = open_svg("plot", size, (width, height), self.label, &geometry);
-        let ticks = Ticks::new(x.lo, x.hi, if size == Size::Wide { 9 } else { 5 });
+        let ticks = Ticks::fitting(
+            (self.x, x),
+            if size == Size::Wide { 9 } else { 5 },
+            (10.0, width + 6.0),
+            text_width,
+        );
         out.push_str("<g class=\"grid x\">");
         for value in &ticks.values {
             let _ = write!(

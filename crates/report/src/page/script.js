@@ -30,6 +30,24 @@
     return { values, decimals: Math.min(12, decimals) };
   }
 
+  // Ticks of a logarithmic axis, whose coordinates are logarithms to base 10.
+  function logTicks(lo, hi, wish) {
+    if (hi - lo < 1) {
+      const { values, decimals } = ticks(10 ** lo, 10 ** hi, wish);
+      return { values: values.filter((v) => v > 0).map(Math.log10), decimals };
+    }
+    const sets = [[1, 2, 5], [1]].map((steps) => (d) => steps.map((s) => d + Math.log10(s)));
+    for (let every = 2; every < 400; every++) sets.push((d) => d % every ? [] : [d]);
+    for (const set of sets) {
+      const values = [];
+      for (let d = Math.floor(lo); d <= Math.ceil(hi); d++) values.push(...set(d).filter((v) => v >= lo - 1e-9 && v <= hi + 1e-9));
+      if (values.length <= wish) return { values, decimals: 0 };
+    }
+    return { values: [], decimals: 0 };
+  }
+  // Label of a logarithmic tick.
+  const logNumber = (v, decimals) => number(10 ** v, decimals || Math.max(0, Math.ceil(-v - 1e-9)));
+
   function number(v, decimals) {
     const text = v.toFixed(decimals);
     const [whole, fraction] = text.replace('-', '').split('.');
@@ -112,6 +130,16 @@
     const grids = data.g.map((g) => Array.isArray(g) ? g : Float64Array.from({ length: g.n }, (_, i) => g.s + g.d * i));
     const svgs = [...figure.querySelectorAll('svg.plot')];
     let lo = least, hi = greatest, touched = false, frame = 0;
+    const label = data.log ? logNumber : number;
+    // As many ticks as have room for their labels.
+    const fitting = (most, width) => {
+      for (let wish = most; wish > 1; wish--) {
+        const found = (data.log ? logTicks : ticks)(lo, hi, wish);
+        const widest = Math.max(0, ...found.values.map((v) => label(v, found.decimals).length)) * 7 + 10;
+        if (widest * found.values.length <= width) return found;
+      }
+      return (data.log ? logTicks : ticks)(lo, hi, 1);
+    };
 
     const shown = () => svgs.find((svg) => svg.getClientRects().length > 0) || svgs[0];
     const span = (svg) => svg.dataset.x.split(' ').map(Number);
@@ -136,16 +164,16 @@
 
       const grid = svg.querySelector('.grid.x');
       const [top, bottom] = svg.dataset.y.split(' ').map(Number);
-      const { values, decimals } = ticks(lo, hi, svg.classList.contains('wide') ? 9 : 5);
+      const { values, decimals } = fitting(svg.classList.contains('wide') ? 9 : 5, right - left);
       grid.replaceChildren(...values.map((v) => {
         const g = document.createElementNS(SVG, 'g');
         g.setAttribute('transform', `translate(${px(place(v))},0)`);
         const line = g.appendChild(document.createElementNS(SVG, 'path'));
         line.setAttribute('d', `M0 ${top}V${bottom}`);
-        const label = g.appendChild(document.createElementNS(SVG, 'text'));
-        label.setAttribute('x', '0');
-        label.setAttribute('y', px(bottom + 16));
-        label.textContent = number(v, decimals);
+        const text = g.appendChild(document.createElementNS(SVG, 'text'));
+        text.setAttribute('x', '0');
+        text.setAttribute('y', px(bottom + 16));
+        text.textContent = label(v, decimals);
         return g;
       }));
 
@@ -199,8 +227,8 @@
       const cursor = svg.querySelector('.cursor');
       cursor.setAttribute('transform', `translate(${px(left + (v - lo) / (hi - lo) * (right - left))},0)`);
       cursor.setAttribute('visibility', 'visible');
-      const { decimals } = ticks(lo, hi, 100);
-      cursor.querySelector('text').textContent = number(v, decimals) + (data.u ? '\u00a0' + data.u : '');
+      const { decimals } = data.log ? ticks(0, 10 ** v, 100) : ticks(lo, hi, 100);
+      cursor.querySelector('text').textContent = number(data.log ? 10 ** v : v, decimals) + (data.u ? '\u00a0' + data.u : '');
       svg.classList.add('reading');
       for (const text of svg.querySelectorAll('[data-v]')) {
         const [t, l] = text.dataset.v.split(' ').map(Number);
@@ -334,8 +362,49 @@
   }
 
   for (const figure of document.querySelectorAll('figure.lines, figure.timeline')) {
-    const script = figure.querySelector('script');
+    const script = figure.querySelector('script[type="application/json"]');
     if (script) start(figure, JSON.parse(script.textContent));
+  }
+
+  // Saving a chart as the figure that `--plot` writes: an SVG file, or an image of 600 dots per inch.
+  function save(blob, name) {
+    const link = document.createElement('a');
+    link.href = URL.createObjectURL(blob);
+    link.download = name;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+  }
+
+  function saveImage(svg, name) {
+    const image = new Image();
+    image.addEventListener('load', () => {
+      const canvas = document.createElement('canvas');
+      const scale = 600 / 96;
+      canvas.width = Math.ceil(image.naturalWidth * scale);
+      canvas.height = Math.ceil(image.naturalHeight * scale);
+      canvas.getContext('2d').drawImage(image, 0, 0, canvas.width, canvas.height);
+      canvas.toBlob((blob) => save(blob, name), 'image/png');
+    });
+    image.src = 'data:image/svg+xml,' + encodeURIComponent(svg);
+  }
+
+  for (const script of document.querySelectorAll('figure > script[type="image/svg+xml"]')) {
+    const svg = script.textContent, name = script.dataset.name.replace(/[^\p{L}\p{N}._-]+/gu, '-');
+    const line = document.createElement('p');
+    line.className = 'save';
+    line.append('Save as ');
+    for (const [format, act] of [
+      ['SVG', () => save(new Blob([svg], { type: 'image/svg+xml' }), `${name}.svg`)],
+      ['PNG', () => saveImage(svg, `${name}.png`)],
+    ]) {
+      const button = document.createElement('button');
+      button.type = 'button';
+      button.textContent = format;
+      button.title = `Save the whole chart as a figure for a paper, 85 mm wide (${format})`;
+      button.addEventListener('click', act);
+      line.append(button, ' ');
+    }
+    script.parentElement.append(line);
   }
 
   // Print shows what is folded away.

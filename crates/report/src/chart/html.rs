@@ -3,14 +3,23 @@
 use super::axis::{Ticks, extent};
 use super::plot::{Plot, state_legend};
 use super::svg::Size;
-use super::{Bars, Chart, Panel, Track};
+use super::{Bars, Chart, FigureStyle, Lines, Mark, Panel, Track};
 use crate::html::{escape, render_inline};
 use crate::number::fixed;
 use core::fmt::Write as _;
+use std::borrow::Cow;
 
 impl Chart {
-    /// Renders the chart as an HTML fragment; `id` is unique within the page.
+    /// Renders the chart as an HTML fragment; `id` is unique within the page. The fragment holds the
+    /// chart also as a figure for a paper, which the page's script saves.
     pub(crate) fn to_html(&self, id: &str) -> String {
+        let svg = self.to_svg(&FigureStyle::default());
+        let save =
+            format!("<script type=\"image/svg+xml\" data-name=\"{}\">{svg}</script>\n", escape(&self.key()));
+        self.figure_html(id).replace("</figure>\n", &(save + "</figure>\n"))
+    }
+
+    fn figure_html(&self, id: &str) -> String {
         match self {
             Self::Bars(bars) => {
                 let label = bars.aria_label();
@@ -19,6 +28,7 @@ impl Chart {
                 figure.to_html(&bars.legend(), "")
             }
             Self::Lines(lines) => {
+                let lines = on_plot_axis(lines);
                 let panel =
                     Panel { y: lines.y.clone(), lines: lines.lines.clone(), marks: lines.marks.clone() };
                 let label = aria_label("Line chart", &lines.title, &[panel.aria_label()]);
@@ -64,6 +74,30 @@ impl Chart {
             }
         }
     }
+}
+
+/// The chart with its x coordinates as they are drawn: logarithms on a logarithmic axis.
+pub(crate) fn on_plot_axis(lines: &Lines) -> Cow<'_, Lines> {
+    if !lines.x.log {
+        return Cow::Borrowed(lines);
+    }
+    let mut drawn = lines.clone();
+    let log = |value: f64| if value > 0.0 { libm::log10(value) } else { f64::NAN };
+    for line in &mut drawn.lines {
+        let kept = |i: usize| line.x[i] > 0.0;
+        let count = line.x.len().min(line.y.len());
+        line.y = (0..count).filter(|&i| kept(i)).map(|i| line.y[i]).collect();
+        line.band = (0..line.band.len().min(count)).filter(|&i| kept(i)).map(|i| line.band[i]).collect();
+        line.x = (0..count).filter(|&i| kept(i)).map(|i| log(line.x[i])).collect();
+    }
+    for mark in &mut drawn.marks {
+        if let Mark::Vertical { x, .. } | Mark::Point { x, .. } = mark {
+            *x = log(*x);
+        }
+    }
+    drawn.x.from = drawn.x.from.map(log);
+    drawn.x.to = drawn.x.to.map(log);
+    Cow::Owned(drawn)
 }
 
 impl Plot<'_> {
