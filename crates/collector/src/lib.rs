@@ -4,14 +4,15 @@
 //! A record answered with 201 is on disk: in WAL mode with `synchronous=FULL` each commit is
 //! flushed before its acknowledgement. Access control: loopback, or a token ([`Config::check`]);
 //! only known host names, against DNS rebinding; only its own pages and configured origins may
-//! post.
+//! post, and only its own pages and clients without an origin may delete.
 
 mod access;
 mod pages;
+mod query;
 mod routes;
 mod store;
 
-pub use store::{Kept, Store, StoreError};
+pub use store::{Filter, Kept, Retention, Store, StoreError};
 
 use player::content::{Content, Log};
 use player::serve::{self, Limits};
@@ -20,6 +21,10 @@ use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
+
+/// Interval at which sessions beyond the limits are deleted.
+const RETENTION_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Configuration of the collector.
 #[derive(Debug, Clone, Default)]
@@ -37,6 +42,8 @@ pub struct Config {
     pub content: Option<Content>,
     /// Log of served content with timestamps.
     pub log: Option<Log>,
+    /// Sessions beyond these limits are deleted once a minute.
+    pub retention: Retention,
 }
 
 impl Config {
@@ -67,12 +74,23 @@ pub fn run(
     runtime.block_on(async {
         let listener = tokio::net::TcpListener::from_std(listener)?;
         let log = config.log.clone();
+        let (limits, kept) = (config.retention, store.clone());
+        let sweep = tokio::spawn(async move {
+            let mut ticks = tokio::time::interval(RETENTION_INTERVAL);
+            while limits != Retention::default() {
+                ticks.tick().await;
+                let store = kept.clone();
+                // A busy database is tried again at the next tick.
+                let _ = tokio::task::spawn_blocking(move || store.retain(limits)).await;
+            }
+        });
         let site = Arc::new(routes::Site::new(config, store));
         let respond = move |_peer, request| {
             let site = Arc::clone(&site);
             async move { site.respond(request).await }
         };
         serve::run(listener, Limits::default(), log, respond, stop).await;
+        sweep.abort();
         Ok(())
     })
 }

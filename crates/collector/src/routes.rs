@@ -1,6 +1,7 @@
 //! HTTP routes: the API, its pages, the player's page and content.
 
-use crate::store::{Kept, Store, StoreError};
+use crate::query::{BadQuery, Query};
+use crate::store::{Filter, Kept, Store, StoreError};
 use crate::{Config, pages};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -21,6 +22,12 @@ const DEFAULT_PAGE_SESSIONS: u32 = 100;
 const MAX_PAGE_SESSIONS: u32 = 10_000;
 /// Maximum number of compared sessions.
 const MAX_COMPARED_SESSIONS: u32 = 1_000;
+
+/// Parameters of the routes.
+const LIST: &[&str] = &["limit", "before", "label", "state"];
+const FILTER: &[&str] = &["label", "state"];
+const COMPARE: &[&str] = &["ids", "label", "state"];
+const DELETE: &[&str] = &["label", "state", "confirm"];
 
 pub(crate) struct Site {
     config: Config,
@@ -64,6 +71,9 @@ impl Site {
                 answer.headers_mut().insert(header::WWW_AUTHENTICATE, asked);
                 answer
             }
+            Some(_) if is_deletion(&request, &path) => {
+                error(StatusCode::FORBIDDEN, "only the collector's own pages may delete sessions", &[])
+            }
             _ => self.route(request, &path).await,
         };
         if let Some((origin, true)) = origin.filter(|_| api)
@@ -79,19 +89,14 @@ impl Site {
         let head = *request.method() == Method::HEAD;
         let answer = match *request.method() {
             Method::POST if path == "/api/sessions" => self.receive(request).await,
-            Method::GET | Method::HEAD => {
-                let query = Query::of(request.uri().query());
-                match self.read(&request, path, &query) {
-                    Ok(answer) => answer,
-                    Err(problem) => failed(&problem),
-                }
+            Method::GET | Method::HEAD => match self.read(&request, path) {
+                Ok(answer) => answer,
+                Err(problem) => problem.answer(path),
+            },
+            Method::DELETE | Method::POST if is_deletion(&request, path) => {
+                self.delete(&request, path).await.unwrap_or_else(|problem| problem.answer(path))
             }
-            _ => {
-                let mut answer = error(StatusCode::METHOD_NOT_ALLOWED, "method not allowed", &[]);
-                let allowed = if path == "/api/sessions" { "GET, HEAD, POST" } else { "GET, HEAD" };
-                answer.headers_mut().insert(header::ALLOW, HeaderValue::from_static(allowed));
-                answer
-            }
+            _ => not_allowed(path),
         };
         if head && !answer.body().is_empty() {
             // A HEAD response carries the length of the body that GET would return.
@@ -133,16 +138,15 @@ impl Site {
         kept.unwrap_or_else(|_| error(StatusCode::INTERNAL_SERVER_ERROR, "the collector failed", &[]))
     }
 
-    fn read(
-        &self,
-        request: &Request<Incoming>,
-        path: &str,
-        query: &Query,
-    ) -> Result<PageResponse, StoreError> {
+    fn read(&self, request: &Request<Incoming>, path: &str) -> Result<PageResponse, Problem> {
         let parts: Vec<&str> = path.trim_start_matches('/').split('/').collect();
+        let query = match parameters(&parts) {
+            Some(known) => Query::parse(request.uri().query(), known)?,
+            None => Query::default(),
+        };
         Ok(match parts.as_slice() {
             ["api", "sessions"] => {
-                let (sessions, more) = self.page(query)?;
+                let (sessions, more) = self.page(&query)?;
                 json_answer(StatusCode::OK, &json!({ "sessions": sessions, "next": more }))
             }
             ["api", "sessions", id] => match self.store.document(id)? {
@@ -155,20 +159,36 @@ impl Site {
                 None => missing(),
             },
             ["api", "sessions.csv"] => {
-                let all = self.store.list(u32::MAX, None, query.get("label"))?;
-                text(StatusCode::OK, CSV, summary::table(&all, false).to_csv())
+                let all = self.store.list(u32::MAX, None, &query.filter()?)?;
+                text(StatusCode::OK, CSV, summary::full(&all).to_csv())
             }
-            ["api", "compare"] => json_answer(StatusCode::OK, &summary::comparison(&self.chosen(query)?)),
+            ["api", "compare"] => {
+                let (sessions, all) = self.chosen(&query)?;
+                let mut comparison = summary::comparison(&sessions);
+                comparison["selected"] = json!(all);
+                json_answer(StatusCode::OK, &comparison)
+            }
             ["api", ..] => missing(),
             ["sessions"] => {
-                let (sessions, more) = self.page(query)?;
-                page(&pages::list(&sessions, query.get("label"), more.as_deref(), self.web.is_some()))
+                let (sessions, more) = self.page(&query)?;
+                page(&pages::list(&sessions, &query.filter()?, more.as_deref(), self.web.is_some()))
+            }
+            ["sessions", "delete"] => {
+                let filter = query.filter()?;
+                page(&pages::confirm_all(&filter, self.store.count(&filter)?))
             }
             ["sessions", id] => match self.record(id)? {
-                Some(record) => page(&pages::one(&record)),
+                Some(record) => page(&pages::one(&record, self.web.is_some())),
                 None => missing(),
             },
-            ["compare"] => page(&pages::compare(&self.chosen(query)?)),
+            ["sessions", id, "delete"] => match self.record(id)? {
+                Some(record) => page(&pages::confirm_one(&record)),
+                None => missing(),
+            },
+            ["compare"] => {
+                let (sessions, all) = self.chosen(&query)?;
+                page(&pages::compare(&sessions, &query.filter()?, all, self.web.is_some()))
+            }
             [""] if self.web.is_none() => {
                 let mut answer = text(StatusCode::FOUND, "text/plain; charset=utf-8", String::new());
                 answer.headers_mut().insert(header::LOCATION, HeaderValue::from_static("/sessions"));
@@ -182,34 +202,175 @@ impl Site {
     }
 
     /// One page of sessions, and the id before which the next page begins, if there are more.
-    fn page(&self, query: &Query) -> Result<(Vec<Summary>, Option<String>), StoreError> {
-        let limit = query
-            .get("limit")
-            .and_then(|limit| limit.parse().ok())
-            .unwrap_or(DEFAULT_PAGE_SESSIONS)
-            .clamp(1, MAX_PAGE_SESSIONS);
-        let mut sessions = self.store.list(limit + 1, query.get("before"), query.get("label"))?;
+    fn page(&self, query: &Query) -> Result<(Vec<Summary>, Option<String>), Problem> {
+        let limit = query.number("limit", (1, MAX_PAGE_SESSIONS))?.unwrap_or(DEFAULT_PAGE_SESSIONS);
+        let before = query.get("before");
+        if let Some(id) = before
+            && self.store.document(id)?.is_none()
+        {
+            return Err(BadQuery::new(format!("parameter `before`: no session has the id `{id}`")).into());
+        }
+        let mut sessions = self.store.list(limit + 1, before, &query.filter()?)?;
         let rest = sessions.len() > limit as usize;
         sessions.truncate(limit as usize);
         let more = sessions.last().filter(|_| rest).map(|last| last.id.clone());
         Ok((sessions, more))
     }
 
-    /// Returns the sessions named in the query, or the newest ones.
-    fn chosen(&self, query: &Query) -> Result<Vec<Summary>, StoreError> {
-        match query.get("ids") {
-            Some(ids) => {
-                let ids: Vec<&str> = ids.split(',').take(MAX_COMPARED_SESSIONS as usize).collect();
-                self.store.by_ids(&ids)
-            }
-            None => self.store.list(MAX_COMPARED_SESSIONS, None, query.get("label")),
+    /// Returns the sessions named in the query or the newest selected ones, and the number of all
+    /// selected ones.
+    fn chosen(&self, query: &Query) -> Result<(Vec<Summary>, u32), Problem> {
+        let filter = query.filter()?;
+        let Some(ids) = query.get("ids") else {
+            return Ok((self.store.list(MAX_COMPARED_SESSIONS, None, &filter)?, self.store.count(&filter)?));
+        };
+        if filter != Filter::default() {
+            return Err(BadQuery::new("parameter `ids`: expected no `label` and `state` beside it").into());
         }
+        let ids: Vec<&str> = ids.split(',').collect();
+        if ids.len() > MAX_COMPARED_SESSIONS as usize {
+            let problem = format!("parameter `ids`: expected at most {MAX_COMPARED_SESSIONS} ids");
+            return Err(BadQuery::new(problem).into());
+        }
+        let sessions = self.store.by_ids(&ids)?;
+        let unknown: Vec<&str> =
+            ids.iter().copied().filter(|id| sessions.iter().all(|session| session.id != *id)).collect();
+        if !unknown.is_empty() {
+            let problem = format!("parameter `ids`: no session has the id {}", unknown.join(", "));
+            return Err(BadQuery::new(problem).into());
+        }
+        let all = u32::try_from(sessions.len()).unwrap_or(u32::MAX);
+        Ok((sessions, all))
+    }
+
+    /// Deletes one session, or those selected by the query if `confirm` is their number. A page posts
+    /// a form; other clients send DELETE.
+    async fn delete(&self, request: &Request<Incoming>, path: &str) -> Result<PageResponse, Problem> {
+        let is_form = *request.method() == Method::POST;
+        if is_form && !request.headers().contains_key(header::ORIGIN) {
+            // Browsers send it with each form. Without it the form's page is unknown.
+            return Ok(error(
+                StatusCode::FORBIDDEN,
+                "a form without an origin; send DELETE to /api/sessions",
+                &[],
+            ));
+        }
+        let query = request.uri().query();
+        let parts: Vec<&str> = path.trim_start_matches('/').split('/').collect();
+        let store = self.store.clone();
+        // Deletion overwrites the records on disk: keep other requests going.
+        let deleted = match parts.as_slice() {
+            ["api", "sessions", id] | ["sessions", id, "delete"] => {
+                Query::parse(query, &[])?;
+                let id = (*id).to_owned();
+                if !blocking(move || store.delete(&id)).await? {
+                    return Ok(missing());
+                }
+                1
+            }
+            _ => {
+                let query = Query::parse(query, DELETE)?;
+                let (filter, expected) = (query.filter()?, query.number("confirm", (0, u32::MAX))?);
+                let found = blocking(move || store.delete_selected(&filter, expected)).await?;
+                if expected != Some(found) {
+                    let what =
+                        format!("{found} sessions are selected; repeat with confirm={found} to delete them");
+                    return Ok(json_answer(
+                        StatusCode::CONFLICT,
+                        &json!({ "error": what, "sessions": found }),
+                    ));
+                }
+                found
+            }
+        };
+        if !is_form {
+            return Ok(json_answer(StatusCode::OK, &json!({ "deleted": deleted })));
+        }
+        let mut answer = text(StatusCode::SEE_OTHER, "text/plain; charset=utf-8", String::new());
+        answer.headers_mut().insert(header::LOCATION, HeaderValue::from_static("/sessions"));
+        Ok(answer)
     }
 
     fn record(&self, id: &str) -> Result<Option<Record>, StoreError> {
         let Some(document) = self.store.document(id)? else { return Ok(None) };
         Record::parse(document.as_bytes()).map(Some).map_err(|error| StoreError::Broken(error.to_string()))
     }
+}
+
+/// Parameters of a route that reads; `None` for a file, whose parameters are for its page.
+fn parameters(parts: &[&str]) -> Option<&'static [&'static str]> {
+    Some(match parts {
+        ["api", "sessions"] | ["sessions"] => LIST,
+        ["api", "sessions.csv"] | ["sessions", "delete"] => FILTER,
+        ["api", "compare"] | ["compare"] => COMPARE,
+        ["api" | "sessions", ..] => &[],
+        _ => return None,
+    })
+}
+
+/// True for a request that deletes sessions.
+fn is_deletion(request: &Request<Incoming>, path: &str) -> bool {
+    let parts: Vec<&str> = path.trim_start_matches('/').split('/').collect();
+    match *request.method() {
+        Method::DELETE => matches!(parts.as_slice(), ["api", "sessions"] | ["api", "sessions", _]),
+        Method::POST => matches!(parts.as_slice(), ["sessions", "delete"] | ["sessions", _, "delete"]),
+        _ => false,
+    }
+}
+
+/// Runs a function of the store in another thread.
+async fn blocking<T: Send + 'static>(
+    act: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, Problem> {
+    let result = tokio::task::spawn_blocking(act).await;
+    result.unwrap_or_else(|error| Err(StoreError::Broken(error.to_string()))).map_err(Problem::Store)
+}
+
+/// Reason for which a request is not answered.
+enum Problem {
+    Query(BadQuery),
+    Store(StoreError),
+}
+
+impl From<BadQuery> for Problem {
+    fn from(problem: BadQuery) -> Self {
+        Self::Query(problem)
+    }
+}
+
+impl From<StoreError> for Problem {
+    fn from(problem: StoreError) -> Self {
+        Self::Store(problem)
+    }
+}
+
+impl Problem {
+    /// The response: a page for a page, and JSON for the API.
+    fn answer(&self, path: &str) -> PageResponse {
+        match self {
+            Self::Store(problem) => failed(problem),
+            Self::Query(BadQuery(problems)) if path.starts_with("/api/") => {
+                error(StatusCode::BAD_REQUEST, "wrong query parameters", problems)
+            }
+            Self::Query(BadQuery(problems)) => {
+                let mut answer = page(&pages::wrong(problems));
+                *answer.status_mut() = StatusCode::BAD_REQUEST;
+                answer
+            }
+        }
+    }
+}
+
+fn not_allowed(path: &str) -> PageResponse {
+    let mut answer = error(StatusCode::METHOD_NOT_ALLOWED, "method not allowed", &[]);
+    let allowed = match path {
+        "/api/sessions" => "GET, HEAD, POST, DELETE",
+        path if path.starts_with("/api/sessions/") => "GET, HEAD, DELETE",
+        path if path.starts_with("/sessions/") && path.ends_with("delete") => "GET, HEAD, POST",
+        _ => "GET, HEAD",
+    };
+    answer.headers_mut().insert(header::ALLOW, HeaderValue::from_static(allowed));
+    answer
 }
 
 fn keep(store: &Store, bytes: &[u8]) -> PageResponse {
@@ -239,19 +400,6 @@ fn keep(store: &Store, bytes: &[u8]) -> PageResponse {
         answer.headers_mut().insert(header::LOCATION, url);
     }
     answer
-}
-
-/// Parameters of a query string.
-struct Query(Vec<(String, String)>);
-
-impl Query {
-    fn of(query: Option<&str>) -> Self {
-        Self(url::form_urlencoded::parse(query.unwrap_or_default().as_bytes()).into_owned().collect())
-    }
-
-    fn get(&self, name: &str) -> Option<&str> {
-        self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
-    }
 }
 
 const CSV: &str = "text/csv; charset=utf-8";
@@ -302,7 +450,7 @@ fn page(page: &report::Page) -> PageResponse {
         .collect();
     let policy = format!(
         "default-src 'none'; script-src {}; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; \
-         form-action 'none'; frame-ancestors 'none'",
+         form-action 'self'; frame-ancestors 'none'",
         if hashes.is_empty() { "'none'".to_owned() } else { hashes.join(" ") }
     );
     let mut answer = text(StatusCode::OK, "text/html; charset=utf-8", html);
@@ -329,7 +477,8 @@ fn player_page(mut answer: PageResponse) -> PageResponse {
 fn with_security_headers(mut answer: PageResponse) -> PageResponse {
     let fields = [
         ("x-content-type-options", "nosniff"),
-        ("referrer-policy", "no-referrer"),
+        // With `no-referrer` a browser would send `Origin: null` with the pages' own forms.
+        ("referrer-policy", "same-origin"),
         ("x-frame-options", "DENY"),
         ("cross-origin-opener-policy", "same-origin"),
         ("cross-origin-resource-policy", "same-origin"),

@@ -1,25 +1,51 @@
 //! Session store: one SQLite table with the documents and their summaries.
 
-use playback::{Record, Summary};
+use playback::{Record, State, Summary};
 use rusqlite::{Connection, OptionalExtension, params};
 use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Version of the tables, stored in `user_version`.
-const SCHEMA_VERSION: i64 = 1;
+const SCHEMA_VERSION: i64 = 2;
 const TABLES: &str = "
     CREATE TABLE sessions (
         id TEXT PRIMARY KEY NOT NULL,
         started_at TEXT NOT NULL,
         label TEXT NOT NULL,
         summary TEXT NOT NULL,
-        document TEXT NOT NULL
+        document TEXT NOT NULL,
+        received_s INTEGER NOT NULL
     ) STRICT;
     CREATE INDEX by_start ON sessions (started_at, id);
     CREATE INDEX by_label ON sessions (label, started_at, id);
+    CREATE INDEX by_arrival ON sessions (received_s);
 ";
+/// From version 1: the arrival of a session, here its start, since it was not stored.
+const ADD_ARRIVAL: &str = "
+    ALTER TABLE sessions ADD COLUMN received_s INTEGER NOT NULL DEFAULT 0;
+    UPDATE sessions SET received_s = coalesce(unixepoch(started_at), unixepoch());
+    CREATE INDEX by_arrival ON sessions (received_s);
+";
+
+/// Selection of sessions; all without members.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Sessions with this label; an empty one selects sessions without a label.
+    pub label: Option<String>,
+    /// Sessions in this state.
+    pub state: Option<State>,
+}
+
+/// Limits of the stored sessions; none without members.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Retention {
+    /// Maximum time since a session arrived.
+    pub max_age: Option<Duration>,
+    /// Maximum number of sessions; the latest arrivals stay.
+    pub max_sessions: Option<u32>,
+}
 
 /// Handle to the database; clones share it.
 #[derive(Clone)]
@@ -95,11 +121,18 @@ impl Store {
         // Flush each commit to the write-ahead log on disk before acknowledging it.
         connection.pragma_update(None, "journal_mode", "WAL")?;
         connection.pragma_update(None, "synchronous", "FULL")?;
+        // Overwrite deleted records.
+        connection.pragma_update(None, "secure_delete", "ON")?;
         let tables = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
         let version: i64 = tables.query_row("PRAGMA user_version", [], |row| row.get(0))?;
         match version {
             0 => {
                 tables.execute_batch(TABLES)?;
+                tables.pragma_update(None, "user_version", SCHEMA_VERSION)?;
+            }
+            1 => {
+                tables.execute_batch(ADD_ARRIVAL)?;
+                rewrite_summaries(&tables)?;
                 tables.pragma_update(None, "user_version", SCHEMA_VERSION)?;
             }
             SCHEMA_VERSION => {}
@@ -117,14 +150,16 @@ impl Store {
         let connection = self.lock();
         let summary = serde_json::to_string(&record.summary()).map_err(broken)?;
         let added = connection.execute(
-            "INSERT INTO sessions (id, started_at, label, summary, document) VALUES (?1, ?2, ?3, ?4, ?5)
+            "INSERT INTO sessions (id, started_at, label, summary, document, received_s)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6)
              ON CONFLICT (id) DO NOTHING",
             params![
                 record.id,
                 record.started_at,
                 record.label.as_deref().unwrap_or_default(),
                 summary,
-                document
+                document,
+                unix_time()
             ],
         )?;
         if added == 1 {
@@ -150,9 +185,8 @@ impl Store {
         Ok(found)
     }
 
-    /// Returns at most `limit` sessions, newest first: older than the session `before` and with
-    /// this
-    /// `label`, if given.
+    /// Returns at most `limit` selected sessions, newest first; with `before`, only those older
+    /// than this session.
     ///
     /// # Errors
     /// If the database cannot be read.
@@ -160,16 +194,19 @@ impl Store {
         &self,
         limit: u32,
         before: Option<&str>,
-        label: Option<&str>,
+        filter: &Filter,
     ) -> Result<Vec<Summary>, StoreError> {
         let connection = self.lock();
         let mut statement = connection.prepare_cached(
             "SELECT summary FROM sessions
              WHERE (?1 IS NULL OR (started_at, id) < (SELECT started_at, id FROM sessions WHERE id = ?1))
                AND (?2 IS NULL OR label = ?2)
-             ORDER BY started_at DESC, id DESC LIMIT ?3",
+               AND (?3 IS NULL OR json_extract(summary, '$.state') = ?3)
+             ORDER BY started_at DESC, id DESC LIMIT ?4",
         )?;
-        let rows = statement.query_map(params![before, label, limit], |row| row.get::<_, String>(0))?;
+        let state = filter.state.map(State::name);
+        let rows = statement
+            .query_map(params![before, filter.label, state, limit], |row| row.get::<_, String>(0))?;
         rows.map(|row| serde_json::from_str(&row?).map_err(broken)).collect()
     }
 
@@ -188,6 +225,69 @@ impl Store {
         Ok(found)
     }
 
+    /// Returns the number of selected sessions.
+    ///
+    /// # Errors
+    /// If the database cannot be read.
+    pub fn count(&self, filter: &Filter) -> Result<u32, StoreError> {
+        Ok(self.lock().query_row(
+            "SELECT count(*) FROM sessions WHERE (?1 IS NULL OR label = ?1)
+               AND (?2 IS NULL OR json_extract(summary, '$.state') = ?2)",
+            params![filter.label, filter.state.map(State::name)],
+            |row| row.get(0),
+        )?)
+    }
+
+    /// Deletes a session; false if there is none with this id.
+    ///
+    /// # Errors
+    /// If the database cannot be written.
+    pub fn delete(&self, id: &str) -> Result<bool, StoreError> {
+        Ok(self.lock().execute("DELETE FROM sessions WHERE id = ?1", [id])? > 0)
+    }
+
+    /// Deletes the selected sessions if there are `expected`. Returns their number, deleted or not.
+    ///
+    /// # Errors
+    /// If the database cannot be written.
+    pub fn delete_selected(&self, filter: &Filter, expected: Option<u32>) -> Result<u32, StoreError> {
+        let mut connection = self.lock();
+        let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+        let deleted = transaction.execute(
+            "DELETE FROM sessions WHERE (?1 IS NULL OR label = ?1)
+               AND (?2 IS NULL OR json_extract(summary, '$.state') = ?2)",
+            params![filter.label, filter.state.map(State::name)],
+        )?;
+        let deleted = u32::try_from(deleted).unwrap_or(u32::MAX);
+        if expected == Some(deleted) {
+            transaction.commit()?;
+        } else {
+            transaction.rollback()?;
+        }
+        Ok(deleted)
+    }
+
+    /// Deletes the sessions beyond the limits; returns their number.
+    ///
+    /// # Errors
+    /// If the database cannot be written.
+    pub fn retain(&self, limits: Retention) -> Result<usize, StoreError> {
+        let connection = self.lock();
+        let mut deleted = 0;
+        if let Some(age) = limits.max_age {
+            let oldest = unix_time().saturating_sub(i64::try_from(age.as_secs()).unwrap_or(i64::MAX));
+            deleted += connection.execute("DELETE FROM sessions WHERE received_s < ?1", [oldest])?;
+        }
+        if let Some(count) = limits.max_sessions {
+            deleted += connection.execute(
+                "DELETE FROM sessions WHERE id IN (SELECT id FROM sessions
+                 ORDER BY received_s DESC, started_at DESC, id DESC LIMIT -1 OFFSET ?1)",
+                [count],
+            )?;
+        }
+        Ok(deleted)
+    }
+
     /// Locks the connection. A panic in another thread leaves it intact: SQLite rolls back.
     fn lock(&self) -> MutexGuard<'_, Connection> {
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
@@ -196,4 +296,25 @@ impl Store {
 
 fn broken(error: impl fmt::Display) -> StoreError {
     StoreError::Broken(error.to_string())
+}
+
+/// Seconds since 1970.
+fn unix_time() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
+}
+
+/// Computes the summaries anew from the documents, which are the truth.
+fn rewrite_summaries(connection: &Connection) -> Result<(), StoreError> {
+    let mut ids = connection.prepare("SELECT id FROM sessions")?;
+    let ids: Vec<String> = ids.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    let mut read = connection.prepare("SELECT document FROM sessions WHERE id = ?1")?;
+    let mut write = connection.prepare("UPDATE sessions SET summary = ?2 WHERE id = ?1")?;
+    for id in ids {
+        let document: String = read.query_row([&id], |row| row.get(0))?;
+        let record = Record::parse(document.as_bytes()).map_err(broken)?;
+        let summary = serde_json::to_string(&record.summary()).map_err(broken)?;
+        write.execute(params![id, summary])?;
+    }
+    Ok(())
 }

@@ -7,7 +7,8 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::thread::JoinHandle;
-use tandem_collector::{Config, Store, run};
+use std::time::Duration;
+use tandem_collector::{Config, Retention, Store, run};
 use tokio::sync::oneshot;
 
 struct Collector {
@@ -132,8 +133,14 @@ fn a_record_is_stored_once_and_served_in_every_format() {
         json!([[0.0, 0.25], [3.0, 1.0]])
     );
     assert!(collector.get("/api/sessions/session-1/csv").1.starts_with("segment,level,"));
-    assert_eq!(collector.get("/api/sessions.csv").1.lines().count(), 4);
-    let compared = collector.json("/api/compare?ids=session-1,session-3,none");
+    let csv = collector.get("/api/sessions.csv").1;
+    assert_eq!(csv.lines().count(), 4);
+    assert!(
+        csv.starts_with("id,started,zone,label,player,device,rule,video,video duration (s),state,reason,")
+    );
+    let row = "session-1,2026-11-22T08:00:00.000Z,Europe/Berlin,bus & <b>,tandem-play,phone,bola,bbb,6,finished,,7.25,6,";
+    assert!(csv.contains(row), "{csv}");
+    let compared = collector.json("/api/compare?ids=session-1,session-3");
     assert_eq!(compared["labels"][1]["label"], "walk");
     assert_eq!(collector.json("/api/compare")["labels"][0]["sessions"], 2);
 
@@ -179,7 +186,7 @@ fn invalid_records_are_rejected_with_a_reason() {
     let (status, answer) = collector.post(&wrong);
     assert_eq!((status, &answer["problems"][0]), (422, &json!("kpis.stalls: is 7, but the list has 1")));
     assert_eq!(send("application/json", &vec![b' '; (4 << 20) + 1]).0, 413);
-    assert_eq!(collector.ask("DELETE /api/sessions/session-1", &[], b"").0, 405);
+    assert_eq!(collector.ask("PUT /api/sessions/session-1", &[], b"").0, 405);
     assert_eq!(collector.json("/api/sessions")["sessions"], json!([]));
     assert_eq!(collector.post(&good).0, 201, "valid record after rejected ones");
 }
@@ -246,4 +253,195 @@ fn player_page_and_content_are_served() {
     assert_eq!(collector.get("/../secret").0, 404);
     let (status, head, body) = collector.ask("GET /content/segments/0/3/50", &[], b"");
     assert!(status == 200 && head.contains("access-control-allow-origin: *"), "{head} {}", body.len());
+}
+
+#[test]
+fn wrong_query_parameters_are_errors_that_name_the_valid_ones() {
+    let folder = tempfile::tempdir().unwrap();
+    let collector = Collector::start(&folder.path().join("s.db"), Config::default());
+    assert_eq!(collector.post(&record("session-1", "2026-11-22T08:00:00.000Z", "bus")).0, 201);
+    for (path, problem) in [
+        ("/api/sessions?limt=5", "unknown parameter `limt`; valid: limit, before, label, state"),
+        ("/api/sessions?limit=0", "parameter `limit`: expected 1 to 10000, found `0`"),
+        ("/api/sessions?before=none", "parameter `before`: no session has the id `none`"),
+        ("/api/sessions.csv?limit=5", "unknown parameter `limit`; valid: label, state"),
+        ("/api/sessions/session-1?label=x", "unknown parameter `label`; none is valid here"),
+        ("/api/compare?id=session-1", "unknown parameter `id`; valid: ids, label, state"),
+        ("/api/compare?ids=session-1,none", "parameter `ids`: no session has the id none"),
+        (
+            "/api/compare?ids=session-1&label=bus",
+            "parameter `ids`: expected no `label` and `state` beside it",
+        ),
+        ("/api/compare?state=over", "parameter `state`: expected finished, left or failed, found `over`"),
+    ] {
+        let (status, body) = collector.get(path);
+        let body: Value = serde_json::from_str(&body).unwrap();
+        assert_eq!((status, &body["problems"]), (400, &json!([problem])), "{path}");
+        if !path.starts_with("/api/sessions.csv") {
+            let (status, page) = collector.get(path.strip_prefix("/api").unwrap());
+            assert!(status == 400 && page.starts_with("<!doctype html>"), "{path}: {page}");
+        }
+    }
+    assert_eq!(collector.get("/api/sessions?label=bus&state=finished&limit=5").0, 200);
+}
+
+#[test]
+fn sessions_are_deleted_after_a_confirmation() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = Config { origins: vec!["https://films.example".into()], ..Config::default() };
+    let collector = Collector::start(&folder.path().join("s.db"), config);
+    for (id, label) in
+        [("session-1", "bus"), ("session-2", "bus"), ("session-3", "walk"), ("session-4", "walk")]
+    {
+        assert_eq!(collector.post(&record(id, "2026-11-22T08:00:00.000Z", label)).0, 201);
+    }
+    let own = format!("http://{}", collector.address);
+    let ids = || {
+        let list = collector.json("/api/sessions")["sessions"].clone();
+        let ids = list.as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap().to_owned());
+        ids.collect::<Vec<_>>()
+    };
+    let post = |path: &str, origin: &[(&str, &str)]| collector.ask(&format!("POST {path}"), origin, b"").0;
+
+    // Other pages may not delete, even if they may post, and a link deletes nothing.
+    for origin in ["https://evil.example", "https://films.example", "null"] {
+        assert_eq!(post("/sessions/session-1/delete", &[("Origin", origin)]), 403, "{origin}");
+        let delete = collector.ask("DELETE /api/sessions/session-1", &[("Origin", origin)], b"");
+        assert_eq!(delete.0, 403, "{origin}");
+    }
+    assert_eq!(post("/sessions/session-1/delete", &[]), 403);
+    assert_eq!(collector.get("/sessions/session-1/delete").0, 200);
+    let (_, head, _) =
+        collector.ask("OPTIONS /api/sessions/session-1", &[("Origin", "https://films.example")], b"");
+    assert!(!head.contains("delete"), "{head}");
+    assert_eq!(ids().len(), 4);
+
+    // One session, by its page and by the API.
+    let page = collector.get("/sessions/session-1/delete").1;
+    assert!(page.contains("<form method=\"post\" action=\"/sessions/session-1/delete\">"), "{page}");
+    let (status, head, _) = collector.ask("POST /sessions/session-1/delete", &[("Origin", &own)], b"");
+    assert!(status == 303 && head.contains("location: /sessions"), "{head}");
+    assert_eq!(collector.ask("DELETE /api/sessions/session-1", &[], b"").0, 404, "it is deleted");
+    assert_eq!(ids(), ["session-4", "session-3", "session-2"]);
+
+    // A selection: only with its number.
+    let (status, _, body) = collector.ask("DELETE /api/sessions?label=walk", &[], b"");
+    assert!(status == 409 && body.contains("2 sessions are selected; repeat with confirm=2"), "{body}");
+    assert_eq!(collector.ask("DELETE /api/sessions?label=walk&confirm=3", &[], b"").0, 409);
+    assert_eq!(collector.ask("DELETE /api/sessions?lable=walk&confirm=3", &[], b"").0, 400);
+    assert_eq!(ids().len(), 3);
+    let page = collector.get("/sessions/delete?label=walk").1;
+    assert!(page.contains("action=\"/sessions/delete?label=walk&amp;confirm=2\">"), "{page}");
+    let (status, _, body) = collector.ask("DELETE /api/sessions?label=walk&confirm=2", &[], b"");
+    assert_eq!((status, body.trim()), (200, "{\"deleted\":2}"));
+    assert_eq!(post("/sessions/delete?confirm=1", &[("Origin", &own)]), 303);
+    assert!(ids().is_empty());
+
+    // A token is required for deletion too.
+    let config = Config { token: Some("sesame".into()), ..Config::default() };
+    let collector = Collector::start(&folder.path().join("t.db"), config);
+    assert_eq!(collector.ask("DELETE /api/sessions/session-1", &[], b"").0, 401);
+}
+
+#[test]
+fn sessions_beyond_the_limits_are_deleted() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.db");
+    let store = Store::open(&path).unwrap();
+    let keep = |id: &str| {
+        let document = record(id, "2026-11-22T08:00:00.000Z", "bus").to_string();
+        store.keep(&playback::Record::parse(document.as_bytes()).unwrap(), &document).unwrap();
+    };
+    for id in ["session-1", "session-2", "session-3", "session-4"] {
+        keep(id);
+    }
+    let ids = || {
+        let all = store.list(10, None, &tandem_collector::Filter::default()).unwrap();
+        all.into_iter().map(|one| one.id).collect::<Vec<_>>()
+    };
+    assert_eq!(store.retain(Retention::default()).unwrap(), 0);
+    let database = rusqlite::Connection::open(&path).unwrap();
+    database
+        .execute("UPDATE sessions SET received_s = received_s - 7200 WHERE id = 'session-4'", [])
+        .unwrap();
+    let hour = Retention { max_age: Some(Duration::from_secs(3600)), max_sessions: None };
+    assert_eq!(store.retain(hour).unwrap(), 1);
+    assert_eq!(ids(), ["session-3", "session-2", "session-1"]);
+    database.execute("UPDATE sessions SET received_s = received_s - 60 WHERE id <> 'session-1'", []).unwrap();
+    assert_eq!(store.retain(Retention { max_age: None, max_sessions: Some(1) }).unwrap(), 2);
+    assert_eq!(ids(), ["session-1"]);
+}
+
+#[test]
+fn database_of_the_former_version_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.db");
+    let mut document = record("session-1", "2026-11-22T08:00:00.000Z", "bus");
+    document["format"] = json!("tandem-session/1");
+    for member in ["state", "device", "zone"] {
+        document.as_object_mut().unwrap().remove(member);
+    }
+    let database = rusqlite::Connection::open(&path).unwrap();
+    database
+        .execute_batch(
+            "CREATE TABLE sessions (id TEXT PRIMARY KEY NOT NULL, started_at TEXT NOT NULL, label TEXT NOT NULL,
+                summary TEXT NOT NULL, document TEXT NOT NULL) STRICT;
+             CREATE INDEX by_start ON sessions (started_at, id);
+             CREATE INDEX by_label ON sessions (label, started_at, id);
+             PRAGMA user_version = 1;",
+        )
+        .unwrap();
+    database
+        .execute(
+            "INSERT INTO sessions VALUES ('session-1', '2026-11-22T08:00:00.000Z', 'bus', '{}', ?1)",
+            [document.to_string()],
+        )
+        .unwrap();
+    drop(database);
+    let collector = Collector::start(&path, Config::default());
+    assert_eq!(collector.json("/api/sessions?state=finished")["sessions"][0]["id"], "session-1");
+    assert_eq!(collector.json("/api/sessions/session-1"), document);
+    assert_eq!(collector.post(&document).0, 200);
+}
+
+#[test]
+fn pages_link_to_each_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let web = folder.path().join("web");
+    std::fs::create_dir(&web).unwrap();
+    std::fs::write(web.join("index.html"), "<!doctype html>player").unwrap();
+    let config = Config { web: Some(web), ..Config::default() };
+    let collector = Collector::start(&folder.path().join("s.db"), config);
+    assert_eq!(collector.post(&record("session-1", "2026-11-22T08:00:00.000Z", "bus & <b>")).0, 201);
+    let label = "bus%20%26%20%3Cb%3E";
+    let video = "http%3A%2F%2F127.0.0.1%3A8080%2Fbbb%2Fmanifest.mpd";
+    for (path, links) in [
+        (
+            "/sessions".to_owned(),
+            vec![
+                "/".to_owned(),
+                "/compare".to_owned(),
+                "/sessions/session-1".to_owned(),
+                format!("/sessions?label={label}"),
+            ],
+        ),
+        (
+            "/sessions/session-1".to_owned(),
+            vec![
+                format!("/?src={video}&amp;label={label}"),
+                format!("/sessions?label={label}"),
+                format!("/compare?label={label}"),
+                "/sessions/session-1/delete".to_owned(),
+            ],
+        ),
+        (
+            format!("/compare?label={label}"),
+            vec!["/".to_owned(), format!("/sessions?label={label}"), "/sessions/session-1".to_owned()],
+        ),
+    ] {
+        let page = collector.get(&path).1;
+        for link in links {
+            assert!(page.contains(&format!("href=\"{link}\"")), "{path} has no link to {link}");
+        }
+    }
 }

@@ -17,7 +17,7 @@ export interface Line {
 }
 
 const HEIGHT = 160;
-const MARGIN = { top: 8, right: 8, bottom: 20, left: 40 };
+const MARGIN = { top: 8, right: 8, bottom: 20, left: 48 };
 
 export class Chart {
   readonly #title: string;
@@ -157,8 +157,9 @@ function path(line: Line, toX: (time: number) => number, toY: (value: number) =>
   return data;
 }
 
-/** Returns about five round numbers from 0 to at least `maximum`. */
-function axisTicks(maximum: number): number[] {
+/** Returns about five round numbers from 0 to at least `maximum`; 0 and 1 without data. */
+export function axisTicks(maximum: number): number[] {
+  if (maximum <= 0) return [0, 1];
   const rough = Math.max(maximum, 1e-3) / 4;
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((factor) => factor * power).find((step) => step >= rough) ?? rough;

@@ -14,7 +14,7 @@ import { YouTubePlayback } from '../play/youtube.ts';
 import { fetchCatalogue, searchTitles, type Title } from './catalogue.ts';
 import { Chart } from './chart.ts';
 import { KpiPanel, showStalls } from './kpi-panel.ts';
-import { DEFAULTS, parseSettings, parseSource, type Settings, type Source } from './settings.ts';
+import { collectorPages, DEFAULTS, parseSettings, parseSource, type Settings, type Source } from './settings.ts';
 
 /** Set by the build. */
 declare const VERSION: string;
@@ -46,6 +46,9 @@ const page = {
   saveP1203: byId<HTMLButtonElement>('save-p1203'),
   delivery: byId('delivery'),
   outboxStatus: byId('outbox-status'),
+  collectorLinks: byId('collector-links'),
+  sessionsLink: byId<HTMLAnchorElement>('sessions-link'),
+  compareLink: byId<HTMLAnchorElement>('compare-link'),
   sendStored: byId<HTMLButtonElement>('send-stored'),
   catalogue: byId('catalogue'),
   search: byId<HTMLInputElement>('search'),
@@ -323,6 +326,7 @@ page.options.addEventListener('change', () => {
     // Storage denied: the settings last as long as the page.
   }
   if (settings.catalogue !== previousCatalogue) void loadCatalogue();
+  void showCollectorLinks();
   void outbox.flush();
 });
 
@@ -339,6 +343,19 @@ function saveAsFile(name: string, content: unknown): void {
   const url = URL.createObjectURL(new Blob([JSON.stringify(content, null, 2)], { type: 'application/json' }));
   Object.assign(document.createElement('a'), { href: url, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
+}
+
+/** Shows the links to the pages of the collector that gets the sessions. */
+async function showCollectorLinks(): Promise<void> {
+  const pages = collectorPages(settings, document.baseURI);
+  page.collectorLinks.hidden = true;
+  if (pages === null) return;
+  page.sessionsLink.href = pages.sessions;
+  page.compareLink.href = pages.compare;
+  // A server of static files has no such pages. Other origins do not tell.
+  const isOwn = new URL(pages.sessions).origin === location.origin;
+  const isServed = !isOwn || (await fetch(pages.sessions, { method: 'HEAD' }).catch(() => null))?.ok === true;
+  page.collectorLinks.hidden = !isServed;
 }
 
 function fillSettingsForm({ rule, maxBuffer, cmcd, collector, catalogue, label }: Settings): void {
@@ -402,6 +419,7 @@ fillSettingsForm(settings);
 kpiPanel.show(undefined, undefined);
 void recoverAbandonedSessions();
 void loadCatalogue();
+void showCollectorLinks();
 page.url.value = query.get('src') ?? '';
 if (query.get('kind') !== null) page.kind.value = query.get('kind') ?? 'auto';
 if (query.has('autoplay') && page.url.value !== '') {

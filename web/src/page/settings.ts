@@ -39,6 +39,17 @@ export function parseSettings(from: { readonly [name: string]: unknown }, base: 
   };
 }
 
+/** Returns the addresses of the collector's pages; `null` without a collector. */
+export function collectorPages(
+  { collector, label }: Pick<Settings, 'collector' | 'label'>,
+  base: string,
+): { readonly sessions: string; readonly compare: string } | null {
+  if (collector === '' || !URL.canParse(collector, base)) return null;
+  const root = new URL(collector, base).href.replace(/\/api\/sessions\/?([?#].*)?$/, '');
+  const query = label === '' ? '' : `?${new URLSearchParams({ label })}`;
+  return { sessions: `${root}/sessions${query}`, compare: `${root}/compare${query}` };
+}
+
 /** A video to play. */
 export interface Source {
   readonly kind: 'dash' | 'file' | 'youtube';

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseCatalogue, searchTitles } from '../../src/page/catalogue.ts';
-import { DEFAULTS, parseSettings, parseSource } from '../../src/page/settings.ts';
+import { axisTicks } from '../../src/page/chart.ts';
+import { collectorPages, DEFAULTS, parseSettings, parseSource } from '../../src/page/settings.ts';
 
 const BASE = 'http://host/page/';
 
@@ -50,6 +51,21 @@ test('invalid settings keep their previous values', () => {
   assert.deepEqual(found, { ...DEFAULTS, rule: 'bola', maxBuffer: 12, collector: '/c', label: 'x'.repeat(200) });
   for (const maxBuffer of ['', '0', '-5', '1e9', 'many', null])
     assert.equal(parseSettings({ maxBuffer }, DEFAULTS).maxBuffer, 30);
+});
+
+test('axis without data ends at 1, and other axes at a round number above the data', () => {
+  assert.deepEqual(axisTicks(0), [0, 1]);
+  assert.deepEqual(axisTicks(7), [0, 2, 4, 6, 8]);
+});
+
+test('collector pages follow from the address of the collector', () => {
+  const pages = (collector: string, label: string) => collectorPages({ collector, label }, BASE);
+  assert.deepEqual(pages('/api/sessions', ''), { sessions: 'http://host/sessions', compare: 'http://host/compare' });
+  assert.deepEqual(pages('https://c.example/q/api/sessions', 'a b'), {
+    sessions: 'https://c.example/q/sessions?label=a+b',
+    compare: 'https://c.example/q/compare?label=a+b',
+  });
+  assert.equal(pages('', ''), null);
 });
 
 test('catalogue skips invalid entries and resolves relative addresses', () => {

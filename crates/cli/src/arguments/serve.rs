@@ -13,7 +13,11 @@ use std::path::PathBuf;
 Examples:
   tandem serve
   tandem serve --content films
+  tandem serve --keep 30d --keep-sessions 10000
   TANDEM_TOKEN=… tandem serve --listen 192.0.2.1:8090 --allow-host films.example.org
+
+The API deletes a session by `DELETE /api/sessions/ID`, and selected ones by
+`DELETE /api/sessions?label=…&state=…&confirm=COUNT`; the pages ask first.
 
 Prints the URL of the server. On SIGTERM it finishes open requests and ends.")]
 pub(crate) struct Serve {
@@ -23,6 +27,12 @@ pub(crate) struct Serve {
     /// Database of the sessions
     #[arg(long, value_name = "FILE", default_value = "tandem-out/sessions.db", value_hint = ValueHint::FilePath)]
     pub(crate) database: PathBuf,
+    /// Delete sessions this long after their arrival, such as 30d or 12h [default: keep them]
+    #[arg(long, value_name = "TIME", value_parser = days)]
+    pub(crate) keep: Option<units::Duration>,
+    /// Maximum number of sessions; the ones that arrived last stay [default: no limit]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) keep_sessions: Option<u32>,
     /// File with the access token in its first line [default: the variable TANDEM_TOKEN, or none]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) token_file: Option<PathBuf>,
@@ -53,4 +63,16 @@ pub(crate) struct Serve {
     /// Write a JSON line for each response: times of request, last write and acknowledgement
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) log: Option<PathBuf>,
+}
+
+/// Parses a time of at least a minute, in days (`30d`) or any other unit of time.
+fn days(text: &str) -> Result<units::Duration, String> {
+    let time = match text.strip_suffix('d').and_then(|days| days.trim().parse::<u32>().ok()) {
+        Some(days) => Ok(units::Duration::from_secs(u64::from(days) * 86_400)),
+        None => super::time(text),
+    };
+    time.map_err(|error| format!("{error}, or days such as `30d`")).and_then(|time| {
+        let is_long = time >= units::Duration::from_secs(60);
+        if is_long { Ok(time) } else { Err("expected at least a minute, such as `30d`".to_owned()) }
+    })
 }

@@ -12,7 +12,7 @@ use crate::failure::{Failure, reason};
 use crate::live_capture::run_with_capture;
 use crate::{kernel, player_page};
 use capture::Summary;
-use collector::Store;
+use collector::{Filter, Store};
 use papers::lwi::paper::Clip;
 use playback::Record;
 use player::content::Content;
@@ -111,7 +111,7 @@ impl Browser {
             return Err(kernel::failure(&testbed::Error::Stopped));
         }
         let (emulated, summary) = emulated?;
-        let summaries = store.list(1, None, None).map_err(|error| other(&error))?;
+        let summaries = store.list(1, None, &Filter::default()).map_err(|error| other(&error))?;
         let Some(known) = summaries.first() else { return Err(no_session(emulated.end, &log)) };
         let document = store.document(&known.id).map_err(|error| other(&error))?.unwrap_or_default();
         let record = Record::parse(document.as_bytes()).map_err(|error| other(&error))?;
@@ -169,7 +169,7 @@ impl Browser {
 /// Sets `finished` as soon as a session was posted or `stop` is set; returns when `over` is set.
 fn watch(store: &Store, stop: &AtomicBool, finished: &AtomicBool, over: &AtomicBool) {
     while !over.load(Ordering::Relaxed) {
-        let is_posted = store.list(1, None, None).is_ok_and(|sessions| !sessions.is_empty());
+        let is_posted = store.list(1, None, &Filter::default()).is_ok_and(|sessions| !sessions.is_empty());
         if is_posted || stop.load(Ordering::Relaxed) {
             finished.store(true, Ordering::Relaxed);
         }

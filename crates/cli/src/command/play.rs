@@ -21,7 +21,7 @@ pub(crate) fn run(arguments: &Play, terminal: Terminal) -> Result<(), Failure> {
     arguments.plot.check()?;
     let folder = arguments.out.as_deref().map(Folder::plan).transpose()?;
     let stop = signals::stop_flag()?;
-    let (mut records, mut failures) = (Vec::new(), Vec::new());
+    let (mut records, mut failures, mut lost) = (Vec::new(), Vec::new(), false);
     for run in 1..=arguments.runs {
         let Played { record, failure, mismatches, .. } =
             session(&config, run, arguments.runs, &stop, terminal)?;
@@ -33,6 +33,7 @@ pub(crate) fn run(arguments: &Play, terminal: Terminal) -> Result<(), Failure> {
             let token = std::env::var("TANDEM_TOKEN").ok().filter(|token| !token.is_empty());
             let network = Network { proxy: None, ..config.network.clone() };
             if let Err(error) = post(collector, token.as_deref(), &record, &network) {
+                lost = folder.is_none();
                 failures.push(format!("session {run}: cannot post the record to {collector}: {error}"));
             }
         }
@@ -51,10 +52,9 @@ pub(crate) fn run(arguments: &Play, terminal: Terminal) -> Result<(), Failure> {
     if failures.is_empty() {
         return Ok(());
     }
-    let is_kept = folder.is_some() || arguments.post.is_none();
     Err(Failure::Other {
         message: failures.join("\n       "),
-        hint: if is_kept { String::new() } else { "`--out DIR` also writes the records to disk".to_owned() },
+        hint: if lost { "`--out DIR` also writes the records to disk".to_owned() } else { String::new() },
     })
 }
 

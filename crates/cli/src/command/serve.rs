@@ -5,7 +5,7 @@ use crate::failure::{Failure, reason};
 use crate::output::{self, Terminal};
 use crate::{player_page, signals};
 use abr::Manifest;
-use collector::{Config, Store, StoreError};
+use collector::{Config, Retention, Store, StoreError};
 use linux::socket::{Options, Protocol, listen};
 use player::content::{Content, Log};
 use std::fs;
@@ -25,6 +25,8 @@ pub(crate) fn run(arguments: &Serve, terminal: Terminal) -> Result<(), Failure> 
     })?;
     let store =
         Store::open(&arguments.database).map_err(|error| database_failure(&arguments.database, &error))?;
+    let deleted =
+        store.retain(config.retention).map_err(|error| database_failure(&arguments.database, &error))?;
     let protocol = if arguments.mptcp { Protocol::Mptcp } else { Protocol::Tcp };
     let listener = listen(arguments.listen, protocol, &Options::default()).map_err(|error| match error {
         linux::Error::Lacks { what, hint } => Failure::MissingRequirement { message: what, hint },
@@ -49,6 +51,9 @@ pub(crate) fn run(arguments: &Serve, terminal: Terminal) -> Result<(), Failure> 
     }
     terminal
         .note(&format!("sessions: http://{address}/sessions, stored in {}", arguments.database.display()));
+    if deleted > 0 {
+        terminal.note(&format!("deleted:  {deleted} sessions beyond --keep or --keep-sessions"));
+    }
     collector::run(listener, config, store, async {
         // The thread drops the sender when the program is to end.
         let _ = ended.await;
@@ -110,6 +115,10 @@ fn config(arguments: &Serve) -> Result<Config, Failure> {
         web: arguments.web.clone().or_else(player_page::find),
         content,
         log,
+        retention: Retention {
+            max_age: arguments.keep.map(|age| Duration::from_nanos(age.as_nanos())),
+            max_sessions: arguments.keep_sessions,
+        },
     })
 }
 

@@ -224,6 +224,28 @@ fn serve_refuses_public_address_without_token() {
     assert!(refused.code == 2 && refused.err.contains("no token is configured"), "{}", refused.err);
 }
 
+#[test]
+fn serve_keeps_sessions_within_its_limits() {
+    let place = Place::new();
+    let example = include_str!("../../../../docs/reference/session.md");
+    let example =
+        example.split("```json\n").nth(1).and_then(|rest| rest.split("```").next()).expect("an example");
+    let id = "0193a6f2-7d1e-7c52-9a4e-5b8f0e6a1c3d";
+    {
+        let serving = Serving::start(&place, &["--database", "s.db"]);
+        for name in ["session-1", "session-2", "session-3"] {
+            let sent = request(&serving.address, "POST", "api/sessions", &example.replace(id, name));
+            assert_eq!(sent.map(|(status, _)| status), Some(201));
+        }
+    }
+    let serving = Serving::start(&place, &["--database", "s.db", "--keep", "30d", "--keep-sessions", "2"]);
+    assert_eq!(serving.get("api/sessions")["sessions"].as_array().expect("a list").len(), 2);
+    for (value, message) in [("30", "or days such as `30d`"), ("5s", "expected at least a minute")] {
+        let wrong = place.run(&["serve", "--keep", value]);
+        assert!(wrong.code == 2 && wrong.err.contains(message), "{}", wrong.err);
+    }
+}
+
 /// Kills the collector with SIGKILL under load; a second one has every acknowledged session.
 #[test]
 fn acknowledged_sessions_survive_sigkill() {

@@ -1,7 +1,7 @@
 //! Page as HTML.
 
 use super::{Block, Page, Section};
-use crate::html::{escape, render_inline, slug};
+use crate::html::{escape, is_link_target, render_inline, slug};
 use core::fmt::Write as _;
 
 const STYLE: &str = include_str!("style.css");
@@ -106,6 +106,15 @@ fn write_block(out: &mut String, block: &Block, charts: &mut usize) {
                 out.push_str(&chart.to_html(&format!("c{charts}")));
             }
             writeln!(out, "</div>")
+        }
+        Block::Post { path, label } => {
+            let path = if path.starts_with('/') && is_link_target(path) { path } else { "" };
+            writeln!(
+                out,
+                "<form method=\"post\" action=\"{}\"><button class=\"post\">{}</button></form>",
+                escape(path),
+                escape(label)
+            )
         }
         Block::Details { summary, text } => {
             writeln!(

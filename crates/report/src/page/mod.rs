@@ -71,6 +71,13 @@ pub enum Block {
         /// The preformatted text.
         text: String,
     },
+    /// A button that posts to a path of the same server.
+    Post {
+        /// The path, with its query.
+        path: String,
+        /// Text of the button.
+        label: String,
+    },
 }
 
 impl Page {
@@ -167,6 +174,10 @@ impl Section {
     /// Appends a collapsed block of preformatted text.
     pub fn details(self, summary: impl Into<String>, text: impl Into<String>) -> Self {
         self.block(Block::Details { summary: summary.into(), text: text.into() })
+    }
+    /// Appends a button that posts to a path of the same server. Other targets are ignored.
+    pub fn post(self, path: impl Into<String>, label: impl Into<String>) -> Self {
+        self.block(Block::Post { path: path.into(), label: label.into() })
     }
     /// Appends a block.
     pub fn block(mut self, block: Block) -> Self {
