@@ -1,6 +1,7 @@
 //! A running application.
 
 use crate::clock::{Clock, Periods};
+use crate::messages::{Message, Messages};
 use crate::{Kind, OnFull, Packets, TrafficConfig};
 use units::{Instant, Seed};
 
@@ -20,6 +21,7 @@ pub struct App {
     offered: u64,
     accepted: u64,
     dropped: u64,
+    messages: Messages,
 }
 
 #[derive(Debug, Clone)]
@@ -110,6 +112,7 @@ impl App {
             offered: 0,
             accepted: 0,
             dropped: 0,
+            messages: Messages::default(),
         }
     }
 
@@ -143,7 +146,7 @@ impl App {
             Source::Bulk | Source::File { .. } | Source::Responses { .. } => 0,
             Source::Timed(timed) => {
                 let before = timed.backlog;
-                timed.collect(now, self.stop);
+                timed.collect(now, self.stop, &mut self.messages);
                 self.offered += timed.backlog - before;
                 timed.backlog
             }
@@ -153,11 +156,19 @@ impl App {
     /// Reports that the stream accepted `accepted` of the bytes of `poll`. The rest is dropped, or
     /// kept until there is room.
     pub fn wrote(&mut self, now: Instant, accepted: u64) {
-        let _ = now;
         self.accepted += accepted;
         match &mut self.source {
-            Source::Bulk => self.offered += accepted,
-            Source::File { left } | Source::Responses { left } => {
+            Source::Bulk => {
+                self.offered += accepted;
+                self.messages.push_blocks(now, self.accepted, u64::MAX);
+            }
+            Source::File { left } => {
+                let size = self.offered + *left;
+                *left = left.saturating_sub(accepted);
+                self.offered += accepted;
+                self.messages.push_blocks(now, self.accepted, size);
+            }
+            Source::Responses { left } => {
                 *left = left.saturating_sub(accepted);
                 self.offered += accepted;
             }
@@ -166,6 +177,7 @@ impl App {
                 if timed.on_full == OnFull::Drop {
                     self.dropped += timed.backlog;
                     timed.backlog = 0;
+                    self.messages.truncate(self.accepted);
                 }
             }
         }
@@ -195,6 +207,19 @@ impl App {
             self.wrote(now, fits);
         }
         fits
+    }
+
+    /// The first message that was written, accepted by the stream or waiting for room, and not yet
+    /// taken. A response of a video is no message: its player knows when it asked for it.
+    #[inline]
+    pub fn message(&self) -> Option<&Message> {
+        self.messages.front()
+    }
+
+    /// Takes the message returned by [`message`](Self::message).
+    #[inline]
+    pub fn take_message(&mut self) -> Option<Message> {
+        self.messages.pop()
     }
 
     /// Adds a response of `bytes`; for [`Kind::Video`] only.
@@ -231,9 +256,10 @@ impl App {
 
 impl Timed {
     /// Adds every packet that is due at `now` to the backlog.
-    fn collect(&mut self, now: Instant, stop: Option<Instant>) {
-        while let Some((_, packet)) = self.due.filter(|&(at, _)| at <= now) {
+    fn collect(&mut self, now: Instant, stop: Option<Instant>, messages: &mut Messages) {
+        while let Some((at, packet)) = self.due.filter(|&(at, _)| at <= now) {
             self.backlog = self.backlog.saturating_add(packet);
+            messages.push(at, packet);
             if let Some(schedule) = &mut self.schedule {
                 schedule.advance();
             }
@@ -336,6 +362,24 @@ mod tests {
         assert_eq!(app.write(Instant::from_secs(5), ROOM), 2000);
         assert!(app.done(Instant::from_secs(5)));
         assert_eq!((app.offered(), app.accepted(), app.dropped()), (3000, 3000, 0));
+    }
+
+    #[test]
+    fn message_is_written_when_due_and_removed_when_dropped() {
+        let taken = |app: &mut App| std::iter::from_fn(|| app.take_message()).collect::<Vec<_>>();
+        let message = |second, end| Message { written: Instant::from_secs(second), end };
+        let mut app = App::new(&config(cbr(8_000, 1000), None, OnFull::Wait), Seed::new(1));
+        assert_eq!(app.write(Instant::from_secs(3), 1500), 1500);
+        assert_eq!(taken(&mut app), [message(1, 1000), message(2, 2000), message(3, 3000)]);
+        let mut app = App::new(&config(cbr(8_000, 1000), None, OnFull::Drop), Seed::new(1));
+        assert_eq!(app.write(Instant::from_secs(2), 1500), 1000);
+        assert_eq!(app.write(Instant::from_secs(3), 1500), 1000);
+        assert_eq!(taken(&mut app), [message(1, 1000), message(3, 2000)]);
+        let size = Bytes::new(10_000);
+        let mut app = App::new(&config(Kind::File { size }, None, OnFull::Wait), Seed::new(1));
+        assert_eq!(app.write(Instant::from_secs(1), 8192), 8192);
+        assert_eq!(app.write(Instant::from_secs(2), 8192), 1808);
+        assert_eq!(taken(&mut app), [message(1, 8192), message(2, 10_000)]);
     }
 
     #[test]
