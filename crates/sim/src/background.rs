@@ -1,10 +1,11 @@
 //! Background traffic: flows of datagrams that share links and radios with the connections.
 
+use crate::delay::DelayRecorder;
 use crate::experiment::{BackgroundSpec, Experiment};
 use crate::network::IP_HEADER_BYTES;
 use crate::packet::PacketLabel;
 use traffic::{Direction, Packets};
-use units::{Duration, Instant, Seed};
+use units::{Instant, Seed};
 use wire::{Segment, Span};
 
 /// Sender and receiver of one flow of datagrams, with its counters.
@@ -16,9 +17,7 @@ pub struct Background {
     pub(crate) offered_bytes: u64,
     pub(crate) delivered: u64,
     pub(crate) delivered_bytes: u64,
-    /// Sum of the delays of all delivered datagrams, in nanoseconds.
-    pub(crate) delay_sum: u128,
-    pub(crate) longest_delay: Duration,
+    pub(crate) delays: DelayRecorder,
 }
 
 impl Background {
@@ -37,8 +36,7 @@ impl Background {
             offered_bytes: 0,
             delivered: 0,
             delivered_bytes: 0,
-            delay_sum: 0,
-            longest_delay: Duration::ZERO,
+            delays: DelayRecorder::default(),
         }
     }
 
@@ -65,11 +63,9 @@ impl Background {
 
     /// Counts the arrival at `now` of a datagram of `size` bytes that was sent at `sent`.
     pub fn on_arrival(&mut self, now: Instant, sent: Instant, size: u32) {
-        let delay = now.since(sent);
         self.delivered += 1;
         self.delivered_bytes += u64::from(size);
-        self.delay_sum += u128::from(delay.as_nanos());
-        self.longest_delay = self.longest_delay.max(delay);
+        self.delays.add(now.since(sent).as_nanos());
     }
 
     /// Sends the datagram that is due at `now`: its size, its label with flow number `number`

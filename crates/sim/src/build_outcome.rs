@@ -2,6 +2,7 @@
 
 use crate::background::Background;
 use crate::connection::Connection;
+use crate::delay::{message_name, video_delays};
 use crate::delivery::DeliveryRecorder;
 use crate::experiment::{Experiment, PathSpec};
 use crate::network::{Network, Path};
@@ -82,7 +83,9 @@ impl PathTotals<'_> {
 impl BackgroundOutcome {
     /// Outcome of a background flow.
     pub fn of(flow: &Background, experiment: &Experiment) -> Self {
-        let mean = flow.delay_sum.checked_div(u128::from(flow.delivered));
+        let [delay, jitter] = flow.delays.outcome();
+        let (count, sum) = flow.delays.totals();
+        let mean = sum.checked_div(u128::from(count));
         Self {
             path: experiment.paths.get(flow.spec.path).map(|path| path.name.clone()).unwrap_or_default(),
             direction: if flow.spec.direction == Direction::Down { "down" } else { "up" },
@@ -91,7 +94,9 @@ impl BackgroundOutcome {
             delivered_packets: flow.delivered,
             delivered_bytes: flow.delivered_bytes,
             mean_delay_s: mean.map(|nanos| nanos as f64 * 1e-9),
-            longest_delay_s: flow.longest_delay.as_secs_f64(),
+            longest_delay_s: delay.max_s.unwrap_or(0.0),
+            delay,
+            jitter,
         }
     }
 }
@@ -174,7 +179,7 @@ pub(crate) fn build_outcome(mut world: World<'_>, series: Series, policy_changes
     let connections: Vec<ConnectionOutcome> = world
         .connections
         .iter_mut()
-        .map(|connection| connection_outcome(connection, experiment.duration, now))
+        .map(|connection| connection_outcome(connection, experiment, now))
         .collect();
     let meters: Vec<&Meter> = world.network.paths.iter().map(|path| &path.meters[0]).collect();
     let device = DeviceOutcome::of(experiment, &meters, &connections, policy_changes);
@@ -211,13 +216,21 @@ fn path_totals<'a>(
     }
 }
 
-/// Outcome of a connection after a run of `duration` that ended at `now`. Takes its video session.
-fn connection_outcome(connection: &mut Connection, duration: Duration, now: Instant) -> ConnectionOutcome {
+/// Outcome of a connection after a run that ended at `now`. Takes its video session and its waits.
+fn connection_outcome(
+    connection: &mut Connection,
+    experiment: &Experiment,
+    now: Instant,
+) -> ConnectionOutcome {
+    let names = experiment.paths.iter().map(|path| &*path.name);
+    let head_of_line = connection.head_of_line_outcome(names);
+    let video = connection.video.take().map(|video| video.finish(now));
+    let [delay, jitter] = video.as_ref().map_or_else(|| connection.delays.outcome(), video_delays);
     let config = &connection.config;
     let is_complete = connection.client.is_closed() && connection.server.is_closed() && !connection.failed;
     let completed_s =
         connection.last_byte.filter(|_| is_complete).map(|last| last.since(config.start).as_secs_f64());
-    let span = goodput_span(config, completed_s, duration);
+    let span = goodput_span(config, completed_s, experiment.duration);
     ConnectionOutcome {
         kind: config.kind.name(),
         direction: if connection.is_down() { "down" } else { "up" },
@@ -230,8 +243,12 @@ fn connection_outcome(connection: &mut Connection, duration: Duration, now: Inst
         completed_s,
         peak_out_of_order_bytes: Some(connection.peak_out_of_order),
         repeated_bytes: Some(connection.client.reinjected_bytes() + connection.server.reinjected_bytes()),
+        message: message_name(&config.kind),
+        delay,
+        jitter,
+        head_of_line: Some(head_of_line),
         failed: connection.failed,
-        video: connection.video.take().map(|video| video.finish(now)),
+        video,
     }
 }
 

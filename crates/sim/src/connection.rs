@@ -1,5 +1,6 @@
 //! A connection: its two endpoints, and the applications that write and read at them.
 
+use crate::delay::{DelayRecorder, HeadOfLine, HeadOfLineOutcome};
 use crate::delivery::Side;
 use crate::experiment::{Experiment, Hop, PathSpec, Protocol};
 use crate::video::VideoExchange;
@@ -44,8 +45,10 @@ pub(crate) struct Connection {
     /// Bytes read by the receiving application.
     pub(crate) delivered: u64,
     pub(crate) last_byte: Option<Instant>,
-    /// Largest number of bytes held out of order, in bytes.
-    pub(crate) peak_out_of_order: u64,
+    /// Bytes that the receiving end holds beyond a gap.
+    out_of_order: u64,
+    /// Stream offset after the first undelivered message; [`u64::MAX`] if there is none.
+    message_end: u64,
     /// Next rejoin or video timer of the client and of the server; [`Instant::MAX`] for none. The
     /// timers of the endpoints are not included.
     pub(crate) deadlines: [Instant; 2],
@@ -68,6 +71,10 @@ pub(crate) struct Connection {
     written: u64,
     pub(crate) app: App,
     pub(crate) video: Option<Box<VideoExchange>>,
+    /// Largest number of bytes held out of order, in bytes.
+    pub(crate) peak_out_of_order: u64,
+    pub(crate) delays: DelayRecorder,
+    head_of_line: HeadOfLine,
     /// Time at which each lost path is opened again.
     rejoin_at: Vec<Option<Instant>>,
     pub(crate) config: TrafficConfig,
@@ -97,7 +104,8 @@ impl Connection {
         let mut connection = Self {
             delivered: 0,
             last_byte: None,
-            peak_out_of_order: 0,
+            out_of_order: 0,
+            message_end: u64::MAX,
             deadlines: [Instant::MAX; 2],
             timers: [Instant::MAX, Instant::MAX, config.start, Instant::MAX],
             roles: match config.direction {
@@ -115,6 +123,9 @@ impl Connection {
             written: 0,
             video,
             app: App::new(config, seed.derive("app")),
+            peak_out_of_order: 0,
+            delays: DelayRecorder::default(),
+            head_of_line: HeadOfLine::default(),
             rejoin_at: vec![None; experiment.paths.len()],
             config: config.clone(),
         };
@@ -209,11 +220,11 @@ impl Connection {
     /// Reads at an end of a video after a segment has arrived.
     #[cold]
     #[inline(never)]
-    fn read_video(&mut self, now: Instant, end: End) {
+    fn read_video(&mut self, now: Instant, end: End, path: PathId, payload: Span) {
         match end {
             End::Client => {
                 let before = self.delivered;
-                self.read(now);
+                self.read(now, path, payload);
                 if let Some(video) = &mut self.video
                     && self.delivered > before
                 {
@@ -268,6 +279,9 @@ impl Connection {
         let space = self.sender().write_space();
         let dropped_before = self.app.dropped();
         let mut left = self.app.write(now, space);
+        if self.message_end == u64::MAX {
+            self.message_end = self.app.message().map_or(u64::MAX, |message| message.end);
+        }
         let dropped = self.app.dropped() - dropped_before;
         if dropped > 0 {
             self.sender().record_dropped(dropped);
@@ -300,16 +314,23 @@ impl Connection {
     pub(crate) fn on_segment(&mut self, now: Instant, end: End, path: PathId, segment: &Segment<Span>) {
         self.end(end).handle_segment(now, path, segment);
         match self.roles[end as usize] {
-            EndRole::Reader => self.read(now),
+            EndRole::Reader => self.read(now, path, segment.payload),
             EndRole::Writer => self.resume_writing(now),
-            EndRole::Video => self.read_video(now, end),
+            EndRole::Video => self.read_video(now, end, path, segment.payload),
         }
     }
 
-    /// Reads all in-order data at the receiving end.
-    pub(crate) fn read(&mut self, now: Instant) {
+    /// Reads all in-order data at the receiving end, after a segment with `payload` has arrived on
+    /// `path`.
+    fn read(&mut self, now: Instant, path: PathId, payload: Span) {
         let out_of_order = self.receiver().out_of_order();
-        self.peak_out_of_order = self.peak_out_of_order.max(out_of_order);
+        let before = core::mem::replace(&mut self.out_of_order, out_of_order);
+        if out_of_order > before {
+            self.peak_out_of_order = self.peak_out_of_order.max(out_of_order);
+            let end = payload.offset + u64::from(payload.len);
+            self.head_of_line.hold(now, path.index(), end, out_of_order - before);
+        }
+        let delivered = self.delivered;
         while let Some(span) = self.receiver().read(usize::MAX) {
             assert_eq!(span.offset, self.delivered, "the endpoint delivers every byte once and in order");
             self.delivered += u64::from(span.len);
@@ -317,6 +338,37 @@ impl Connection {
                 self.corrupted += u64::from(span.len);
             }
             self.last_byte = Some(now);
+        }
+        // In-order data that leaves the gap open, or that meets none, releases nothing.
+        if out_of_order < before || out_of_order > before && self.delivered > delivered {
+            self.head_of_line.release(now, path.index(), self.delivered);
+        }
+        if self.delivered >= self.message_end {
+            self.count_messages(now);
+        }
+    }
+
+    /// Results of head-of-line blocking, at the end of the run.
+    pub(crate) fn head_of_line_outcome<'a>(
+        &mut self,
+        path_names: impl Iterator<Item = &'a str>,
+    ) -> HeadOfLineOutcome {
+        let head_of_line = core::mem::take(&mut self.head_of_line);
+        debug_assert_eq!(head_of_line.held_bytes(), self.out_of_order, "every byte held was recorded");
+        head_of_line.outcome(self.delivered, path_names)
+    }
+
+    /// Records the delays of the messages that have been read completely.
+    #[inline(never)]
+    fn count_messages(&mut self, now: Instant) {
+        self.message_end = u64::MAX;
+        while let Some(message) = self.app.message() {
+            if message.end > self.delivered {
+                self.message_end = message.end;
+                break;
+            }
+            self.delays.on_read(now, *message);
+            self.app.take_message();
         }
     }
 }

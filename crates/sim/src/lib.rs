@@ -12,6 +12,7 @@ mod background;
 mod build_outcome;
 mod capture;
 mod connection;
+mod delay;
 mod delivery;
 mod egress;
 mod event_queue;
@@ -36,6 +37,9 @@ mod world;
 pub use background::Background;
 pub use build_outcome::{PathTotals, goodput_span};
 pub use capture::SNAPLEN;
+pub use delay::{
+    DelayRecorder, Distribution, HeadOfLineOutcome, Samples, WaitedFor, message_name, video_delays,
+};
 pub use delivery::{
     DelayOutcome, DelayPoint, DeliveryOutcome, Histogram, OffsetOutcome, OptionCounts, SegmentCounts,
     WorkOutcome,

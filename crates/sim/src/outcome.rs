@@ -1,5 +1,6 @@
 //! Results of a run.
 
+use crate::delay::{Distribution, HeadOfLineOutcome};
 use crate::delivery::DeliveryOutcome;
 use crate::series::Series;
 use abr::Session;
@@ -89,6 +90,15 @@ pub struct ConnectionOutcome {
     /// Data sent over more than one path, in bytes: reinjections, opportunistic retransmissions and
     /// copies of the redundant scheduler. `None` on a kernel.
     pub repeated_bytes: Option<u64>,
+    /// Message of the application, of which a delay is one sample: `packet`, `block` or `segment`.
+    pub message: &'static str,
+    /// Delay of the application's messages, from write to complete read; of a video’s segments,
+    /// from request to last byte.
+    pub delay: Distribution,
+    /// Jitter: absolute difference of the delays of successive messages.
+    pub jitter: Distribution,
+    /// Head-of-line blocking; `None` on a kernel, which does not report it.
+    pub head_of_line: Option<HeadOfLineOutcome>,
     /// The connection was reset or timed out.
     pub failed: bool,
     /// Record of the video session, if the connection carried video.
@@ -160,6 +170,10 @@ pub struct BackgroundOutcome {
     pub mean_delay_s: Option<f64>,
     /// Longest delay, in seconds.
     pub longest_delay_s: f64,
+    /// Delay of the datagrams that arrived, from the sender to the receiver.
+    pub delay: Distribution,
+    /// Jitter: absolute difference of the delays of datagrams that arrived one after the other.
+    pub jitter: Distribution,
 }
 
 /// Counters of a middlebox, in segments of both directions.

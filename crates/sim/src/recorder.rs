@@ -11,8 +11,7 @@ use units::Instant;
 pub(crate) struct Recorder {
     series: Series,
     paths: Vec<PathSample>,
-    /// Bytes delivered on each connection at the last row.
-    delivered: Vec<u64>,
+    connections: Vec<ConnectionSample>,
     /// Energy of all radios at the last row, in joules.
     energy_j: f64,
 }
@@ -25,12 +24,21 @@ struct PathSample {
     energy_j: f64,
 }
 
+/// Totals of a connection at the last row.
+#[derive(Debug, Clone, Copy, Default)]
+struct ConnectionSample {
+    /// Bytes delivered.
+    delivered: u64,
+    /// Messages read, and the sum of their delays.
+    delays: (u64, u128),
+}
+
 impl Recorder {
     pub(crate) fn new(experiment: &Experiment) -> Self {
         Self {
             series: Series::new(experiment),
             paths: vec![PathSample::default(); experiment.paths.len()],
-            delivered: vec![0; experiment.traffic.len()],
+            connections: vec![ConnectionSample::default(); experiment.traffic.len()],
             energy_j: 0.0,
         }
     }
@@ -93,14 +101,19 @@ impl Recorder {
     /// Appends the columns of all connections.
     fn sample_connections(&mut self, now: Instant, connections: &mut [Connection], row: &mut Vec<f64>) {
         let seconds = self.series.interval_s;
-        for (connection, last) in connections.iter_mut().zip(&mut self.delivered) {
-            let delivered = connection.delivered - core::mem::replace(last, connection.delivered);
-            let goodput = delivered as f64 * 8e-6 / seconds;
+        for (connection, last) in connections.iter_mut().zip(&mut self.connections) {
+            let sample =
+                ConnectionSample { delivered: connection.delivered, delays: connection.delays.totals() };
+            let last = core::mem::replace(last, sample);
+            let goodput = (sample.delivered - last.delivered) as f64 * 8e-6 / seconds;
             let out_of_order = connection.client.out_of_order() + connection.server.out_of_order();
             let sender = connection.sender();
             let unsent = sender.written() - sender.acknowledged();
             row.extend([goodput, out_of_order as f64 / 1e3, unsent as f64 / 1e3]);
-            row.extend(connection.video.iter().flat_map(|video| Series::video(&video.sight(now))));
+            match &connection.video {
+                Some(video) => row.extend(Series::video(&video.sight(now))),
+                None => row.push(Series::delay(sample.delays, last.delays)),
+            }
         }
     }
 }

@@ -18,6 +18,8 @@ const PATH_COLUMNS: [(&str, &str); 8] = [
 ];
 const CONNECTION_COLUMNS: [(&str, &str); 3] =
     [("goodput_mbps", "Mbit/s"), ("out_of_order_kb", "kB"), ("unsent_kb", "kB")];
+/// Further columns of a connection that carries no video.
+const DELAY_COLUMNS: [(&str, &str); 1] = [("delay_ms", "ms")];
 /// Further columns of a connection that carries video.
 const VIDEO_COLUMNS: [(&str, &str); 3] = [("buffer_s", "s"), ("bitrate_mbps", "Mbit/s"), ("waiting", "")];
 const DEVICE_COLUMNS: [(&str, &str); 2] = [("power_w", "W"), ("energy_j", "J")];
@@ -56,9 +58,8 @@ impl Series {
             for (i, traffic) in experiment.traffic.iter().enumerate() {
                 let owner = format!("connection{}", i + 1);
                 add(&owner, &CONNECTION_COLUMNS);
-                if matches!(traffic.kind, Kind::Video(_)) {
-                    add(&owner, &VIDEO_COLUMNS);
-                }
+                let is_video = matches!(traffic.kind, Kind::Video(_));
+                add(&owner, if is_video { &VIDEO_COLUMNS[..] } else { &DELAY_COLUMNS });
             }
             add("device", &DEVICE_COLUMNS);
         }
@@ -69,6 +70,15 @@ impl Series {
     pub fn video(sight: &Sight) -> [f64; 3] {
         let waiting = f64::from(u8::from(sight.waiting));
         [sight.buffer.as_secs_f64(), sight.bitrate.as_mbps(), waiting]
+    }
+
+    /// Value of the delay column: mean delay of the messages read since the row with the totals
+    /// `last` ([`DelayRecorder::totals`](crate::DelayRecorder::totals)), in milliseconds; NaN without messages.
+    pub fn delay(totals: (u64, u128), last: (u64, u128)) -> f64 {
+        match totals.0 - last.0 {
+            0 => f64::NAN,
+            count => (totals.1 - last.1) as f64 * 1e-6 / count as f64,
+        }
     }
 
     /// Adds a row: a value for each column, in their order.

@@ -145,3 +145,13 @@ fn series_shows_the_playback_buffer() {
     assert!(buffer.iter().any(|&seconds| seconds > 1.0));
     assert!(column("connection1.bitrate_mbps").iter().all(|&mbps| mbps == 4.0));
 }
+
+#[test]
+fn delay_of_a_segment_is_its_download_time() {
+    let outcome = run(&wifi_lte(kind(video(&[1.0, 4.0])), 60));
+    let downloads = session(&outcome).segments.iter().map(|one| one.arrived.since(one.asked));
+    let connection = &outcome.connections[0];
+    assert_eq!((connection.message, connection.delay.count), ("segment", 15));
+    assert_eq!(connection.delay.max_s, downloads.max().map(Duration::as_secs_f64));
+    assert!(connection.head_of_line.as_ref().unwrap().waited_share > 0.0);
+}

@@ -4,7 +4,7 @@ use crate::run_controller::RunController;
 use crate::traffic::Progress;
 use crate::{Error, Outcome};
 use radio::Meter;
-use sim::{BackgroundOutcome, ConnectionOutcome, DeviceOutcome, Experiment, goodput_span};
+use sim::{BackgroundOutcome, ConnectionOutcome, DeviceOutcome, Distribution, Experiment, goodput_span};
 use std::sync::atomic::Ordering;
 use traffic::{Direction, TrafficConfig};
 use units::Instant;
@@ -62,13 +62,15 @@ impl RunController<'_> {
             let duration = if status.complete { self.experiment.duration } else { experiment.duration };
             let video = flow.progress.finish_session(Instant::ZERO + duration);
             let outcome = connection_outcome(experiment, traffic, &flow.progress);
-            connections.push(ConnectionOutcome { video, ..outcome });
+            let [delay, jitter] =
+                video.as_ref().map_or_else(|| flow.progress.delay_outcome(), sim::video_delays);
+            connections.push(ConnectionOutcome { delay, jitter, video, ..outcome });
         }
         Ok(connections)
     }
 }
 
-/// Results of a connection, without its video session.
+/// Results of a connection, without its delays and its video session.
 fn connection_outcome(
     experiment: &Experiment,
     traffic: &TrafficConfig,
@@ -91,6 +93,10 @@ fn connection_outcome(
         completed_s,
         peak_out_of_order_bytes: None,
         repeated_bytes: None,
+        message: sim::message_name(&traffic.kind),
+        delay: Distribution::default(),
+        jitter: Distribution::default(),
+        head_of_line: None,
         failed: status.failed.is_some(),
         video: None,
     }

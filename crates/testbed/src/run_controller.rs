@@ -69,6 +69,8 @@ struct LastRow {
     paths: Vec<(u64, u64, f64)>,
     /// Delivered bytes of each connection.
     delivered: Vec<u64>,
+    /// Messages read on each connection, and the sum of their delays.
+    delays: Vec<(u64, u128)>,
     energy: f64,
     at: Instant,
 }
@@ -78,6 +80,7 @@ impl LastRow {
         Self {
             paths: vec![(0, 0, 0.0); experiment.paths.len()],
             delivered: vec![0; experiment.traffic.len()],
+            delays: vec![(0, 0); experiment.traffic.len()],
             energy: 0.0,
             at: Instant::ZERO,
         }
@@ -337,13 +340,19 @@ impl<'a> RunController<'a> {
             ]);
         }
         drop(network);
-        for (flow, before) in self.flows.iter().zip(&mut self.last_row.delivered) {
+        let last = self.last_row.delivered.iter_mut().zip(&mut self.last_row.delays);
+        for (flow, (before, delays_before)) in self.flows.iter().zip(last) {
             let delivered = flow.progress.delivered.load(Ordering::Relaxed);
             let written = flow.progress.written.load(Ordering::Relaxed);
             let goodput = mbps(delivered - std::mem::replace(before, delivered));
             // The kernel does not expose the size of the out-of-order queue.
             row.extend([goodput, f64::NAN, written.saturating_sub(delivered) as f64 / 1e3]);
-            row.extend(flow.progress.sight(now).iter().flat_map(Series::video));
+            if let Some(sight) = flow.progress.sight(now) {
+                row.extend(Series::video(&sight));
+            } else {
+                let delays = flow.progress.delay_totals();
+                row.push(Series::delay(delays, std::mem::replace(delays_before, delays)));
+            }
         }
         row.extend([(total - self.last_row.energy) / seconds, total]);
         self.last_row.energy = total;

@@ -13,12 +13,14 @@ use linux::clock::Clock;
 use linux::socket::{self, Options, Protocol};
 use linux::{Error, namespace::Namespace};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use sim::{DelayRecorder, Distribution};
+use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use traffic::{App, Direction, Kind, TrafficConfig};
+use traffic::{App, Direction, Kind, Message, TrafficConfig};
 use units::{Bytes, Duration, Instant, Seed};
 
 /// Interval at which a waiting thread checks whether it must stop.
@@ -45,8 +47,17 @@ pub(crate) struct Progress {
     /// Number of connections that the device has opened.
     pub(crate) opened: AtomicU64,
     status: Mutex<Status>,
+    delays: Mutex<Delays>,
     /// Viewer of a video, until the end of the run.
     pub(crate) viewer: Mutex<Option<Viewer>>,
+}
+
+/// Delay of the application. Both ends run on the clock of one host.
+#[derive(Debug, Default)]
+struct Delays {
+    /// Messages that were written and not yet read completely.
+    unread: VecDeque<Message>,
+    recorder: DelayRecorder,
 }
 
 /// Rarely changing part of the progress.
@@ -88,6 +99,36 @@ impl Progress {
     pub(crate) fn finish_session(&self, now: Instant) -> Option<Session> {
         let viewer = self.viewer.lock().unwrap_or_else(PoisonError::into_inner).take();
         viewer.map(|viewer| viewer.finish(now))
+    }
+    fn delays(&self) -> MutexGuard<'_, Delays> {
+        self.delays.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    /// Forgets unread messages before a connection continues a stream.
+    fn clear_messages(&self) {
+        self.delays().unread.clear();
+    }
+    /// Adds the messages that `app`, which began at stream offset `from`, has written.
+    fn add_messages(&self, app: &mut App, from: u64) {
+        let written = std::iter::from_fn(|| app.take_message());
+        let shifted = written.map(|message| Message { end: from + message.end, ..message });
+        self.delays().unread.extend(shifted);
+    }
+    /// Records the delays of the messages before stream offset `delivered`, which were read at
+    /// `now`.
+    fn record_delays(&self, now: Instant, delivered: u64) {
+        let Delays { unread, recorder } = &mut *self.delays();
+        while let Some(&message) = unread.front().filter(|message| message.end <= delivered) {
+            unread.pop_front();
+            recorder.on_read(now, message);
+        }
+    }
+    /// Number of messages read, and the sum of their delays in nanoseconds.
+    pub(crate) fn delay_totals(&self) -> (u64, u128) {
+        self.delays().recorder.totals()
+    }
+    /// Distributions of delay and jitter.
+    pub(crate) fn delay_outcome(&self) -> [Distribution; 2] {
+        self.delays().recorder.outcome()
     }
     pub(crate) fn update(&self, change: impl FnOnce(&mut Status)) {
         change(&mut self.status.lock().unwrap_or_else(PoisonError::into_inner));
@@ -414,11 +455,13 @@ impl ConnectionEnd {
         let mut app = App::new(&traffic, self.plan.seed.derive("app"));
         let mut chunk = vec![0; CHUNK_BYTES];
         let (mut offset, mut pending) = (from, 0_u64);
+        self.progress.clear_messages();
         while !self.must_stop() {
             if pending == 0 {
                 let now = self.plan.context.clock.now();
                 let buffered = socket::unacknowledged(&*stream).map_err(io::Error::other)?;
                 pending = app.write(now, self.plan.send_buffer.saturating_sub(buffered));
+                self.progress.add_messages(&mut app, from);
                 self.progress.update(|status| {
                     status.offered = from + app.offered();
                     status.dropped = app.dropped();
@@ -510,6 +553,7 @@ impl ConnectionEnd {
                     offset += length as u64;
                     self.progress.delivered.store(offset, Ordering::Relaxed);
                     self.progress.last_byte.store(now.as_nanos(), Ordering::Relaxed);
+                    self.progress.record_delays(now, offset);
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     if self.wait_ready(stream, PollFlags::IN, STOP_POLL_INTERVAL) {

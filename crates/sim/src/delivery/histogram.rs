@@ -9,19 +9,26 @@ const BIN_BITS: u32 = BINS.trailing_zeros();
 /// bins. A quantile is therefore at most 1/128 below the true one.
 #[derive(Debug, Clone, Default)]
 pub struct Histogram {
-    counts: Vec<u64>,
+    /// Counts of 128 successive bins each, where there are any.
+    pages: Vec<Option<Box<[u64; BINS as usize]>>>,
     count: u64,
 }
 
 impl Histogram {
     /// Counts a value.
     pub fn add(&mut self, value: u64) {
+        self.add_many(value, 1);
+    }
+
+    /// Counts a value `times` times.
+    pub fn add_many(&mut self, value: u64, times: u64) {
         let bin = bin(value);
-        if self.counts.len() <= bin {
-            self.counts.resize(bin + 1, 0);
+        let (page, slot) = (bin / BINS as usize, bin % BINS as usize);
+        if self.pages.len() <= page {
+            self.pages.resize(page + 1, None);
         }
-        self.counts[bin] += 1;
-        self.count += 1;
+        self.pages[page].get_or_insert_with(|| Box::new([0; BINS as usize]))[slot] += times;
+        self.count += times;
     }
 
     /// Number of values counted.
@@ -31,22 +38,43 @@ impl Histogram {
 
     /// Quantile `q` (0 to 1), rounded down to the lowest value of its bin; `None` without values.
     pub fn quantile(&self, q: f64) -> Option<u64> {
-        let rank = ((q * self.count as f64).ceil() as u64).max(1);
+        self.quantiles([q]).next().map(|(lowest, _)| lowest)
+    }
+
+    /// Lowest and highest value of the bin of each quantile (0 to 1); the quantiles do not decrease.
+    /// Nothing without values.
+    pub(crate) fn quantiles(
+        &self,
+        quantiles: impl IntoIterator<Item = f64>,
+    ) -> impl Iterator<Item = (u64, u64)> {
+        let mut bins = self.bins();
         let mut below = 0;
-        for (bin, count) in self.counts.iter().enumerate() {
-            below += count;
-            if below >= rank {
-                return Some(lowest_value(bin as u64));
+        let mut current = None;
+        quantiles.into_iter().map_while(move |q| {
+            let rank = ((q * self.count as f64).ceil() as u64).max(1);
+            while below < rank
+                && let Some((bin, count)) = bins.next()
+            {
+                below += count;
+                current = Some((lowest_value(bin), lowest_value(bin + 1).wrapping_sub(1)));
             }
-        }
-        None
+            current
+        })
+    }
+
+    /// Bins with values and their counts, in ascending order.
+    fn bins(&self) -> impl Iterator<Item = (u64, u64)> {
+        let pages = self.pages.iter().zip((0..).step_by(BINS as usize));
+        let pages = pages.filter_map(|(page, first)| Some((page.as_deref()?, first)));
+        let bins = pages.flat_map(|(page, first)| (first..).zip(page.iter().copied()));
+        bins.filter(|&(_, count)| count > 0)
     }
 
     /// Counts of the values 0, 1, 2 to 3, 4 to 7 and so on, up to the largest value.
     pub fn by_power_of_two(&self) -> Vec<u64> {
         let mut powers = Vec::new();
-        for (bin, &count) in self.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
-            let power = (u64::BITS - lowest_value(bin as u64).leading_zeros()) as usize;
+        for (bin, count) in self.bins() {
+            let power = (u64::BITS - lowest_value(bin).leading_zeros()) as usize;
             if powers.len() <= power {
                 powers.resize(power + 1, 0);
             }

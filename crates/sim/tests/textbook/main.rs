@@ -5,6 +5,9 @@ mod alone;
 mod bbr;
 mod bench;
 mod coupled;
+mod delay;
 mod loss;
 mod receiver_driven;
 mod redundant;
+#[path = "../support/mod.rs"]
+mod support;
