@@ -5,6 +5,7 @@
 //! and writes the files.
 
 pub mod compare;
+mod delay;
 pub mod describe;
 mod display;
 pub mod fidelity;

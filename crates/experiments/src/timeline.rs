@@ -30,10 +30,9 @@ pub fn timeline(title: &str, experiment: &Experiment, outcome: &Outcome) -> Opti
     for quantity in [&CONGESTION_WINDOW, &SMOOTHED_RTT, &QUEUE] {
         chart = chart.panel(by_path(experiment, series, quantity));
     }
-    if experiment.traffic.len() <= MAX_CONNECTIONS
-        && let Some(panel) = out_of_order(experiment, series)
-    {
-        chart = chart.panel(panel);
+    if experiment.traffic.len() <= MAX_CONNECTIONS {
+        let panels = [delay(experiment, series), out_of_order(experiment, series)];
+        chart = panels.into_iter().flatten().fold(chart, Timeline::panel);
     }
     chart = chart.panel(by_path(experiment, series, &POWER));
     let mut energy = by_path(experiment, series, &ENERGY);
@@ -127,6 +126,18 @@ fn goodput(experiment: &Experiment, series: &Series) -> Panel {
     }
     let sum = (0..series.rows()).map(|row| columns.iter().filter_map(|c| c.get(row)).sum()).collect();
     panel.line(sampled("all connections".to_owned(), sum))
+}
+
+/// Mean delay of the messages read in each interval; `None` if there never was any.
+fn delay(experiment: &Experiment, series: &Series) -> Option<Panel> {
+    let mut panel = Panel::new(Axis::new("application delay").unit("ms").from(0.0));
+    let single = experiment.traffic.len() == 1;
+    for i in 1..=experiment.traffic.len() {
+        let name = if single { "goodput".to_owned() } else { format!("connection {i}") };
+        panel.lines.extend(line(series, &name, &format!("connection{i}.delay_ms"), Zero::Drawn));
+    }
+    let any = panel.lines.iter().any(|line| line.y.iter().any(|y| y.is_finite()));
+    any.then_some(panel)
 }
 
 /// Data out of order at the receiver; `None` if there never was any.

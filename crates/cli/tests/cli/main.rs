@@ -4,6 +4,7 @@ mod agent;
 mod bad_input;
 mod capture;
 mod compare;
+mod delay;
 mod emulate;
 mod folder;
 mod help;

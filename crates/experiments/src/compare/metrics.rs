@@ -1,5 +1,6 @@
 //! Metrics of a comparison.
 
+use super::delay::DelayMetric;
 use crate::display::megabytes;
 use crate::video::all_fetched_s;
 use abr::Session;
@@ -20,6 +21,8 @@ pub(super) struct Metric {
     /// Unit of the values.
     pub(super) unit: &'static str,
     pub(super) quantity: Quantity,
+    /// Shown in the tables of means and differences; otherwise only in `result.json` and CSV.
+    pub(super) in_tables: bool,
 }
 
 /// Quantity that a metric reads from an outcome. Numbers are indices of connections and paths.
@@ -29,6 +32,7 @@ pub(super) enum Quantity {
     ConnectionGoodput(usize),
     Completion(usize),
     Video(usize, VideoMetric),
+    Delay(usize, DelayMetric),
     Power,
     Energy,
     Efficiency,
@@ -84,7 +88,7 @@ impl VideoMetric {
 
 impl Metric {
     fn new(key: impl Into<String>, name: impl Into<String>, unit: &'static str, quantity: Quantity) -> Self {
-        Self { key: key.into(), name: name.into(), unit, quantity }
+        Self { key: key.into(), name: name.into(), unit, quantity, in_tables: true }
     }
 
     /// Title of a chart of the metric.
@@ -117,6 +121,7 @@ impl Metric {
             Quantity::Video(i, video_metric) => {
                 video_metric.of(outcome.connections.get(i)?.video.as_ref()?)
             }
+            Quantity::Delay(i, delay_metric) => delay_metric.of(outcome.connections.get(i)?),
             Quantity::Power => Some(device.energy_rate_w),
             Quantity::Energy => Some(device.energy_j),
             Quantity::Efficiency => device.efficiency_mbit_per_j,
@@ -162,6 +167,15 @@ pub(super) fn metrics(experiment: &Experiment) -> Vec<Metric> {
                 if connections == 1 { name.to_owned() } else { format!("{name}, connection {}", i + 1) };
             let key = format!("connection{}_{key}", i + 1);
             all.push(Metric::new(key, name, unit, Quantity::Video(i, video_metric)));
+        }
+    }
+    for i in 0..connections.min(MAX_CONNECTIONS) {
+        for (delay_metric, key, name, unit, in_tables) in DelayMetric::all(connections) {
+            let name =
+                if connections == 1 { name.to_owned() } else { format!("{name}, connection {}", i + 1) };
+            let key = format!("connection{}_{key}", i + 1);
+            let metric = Metric::new(key, name, unit, Quantity::Delay(i, delay_metric));
+            all.push(Metric { in_tables, ..metric });
         }
     }
     all.extend([

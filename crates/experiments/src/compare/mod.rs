@@ -1,6 +1,7 @@
 //! Comparison of several cases of one scenario with the same seeds. Cases differ in policy,
 //! settings or both.
 
+mod delay;
 mod metrics;
 mod page;
 mod sweep;
@@ -115,6 +116,7 @@ pub fn compare(
         if seed > 0 {
             outcome.timelines.clear();
         }
+        delay::keep_drawn_distributions(&mut outcome);
         outcome
     })
     .into_iter();
@@ -230,7 +232,8 @@ impl Comparison {
                 let settings: serde_json::Map<String, Value> =
                     case.settings.iter().map(|s| (s.key(), json!(s.text()))).collect();
                 let policy = case.experiment.device.policy.to_string();
-                json!({"name": case.name, "policy": policy, "settings": settings, "figures": metrics})
+                json!({"name": case.name, "policy": policy, "settings": settings, "figures": metrics,
+                       "percentiles": delay::percentiles_of(&case.outcomes)})
             })
             .collect();
         let seeds: Vec<u64> = self.seeds.iter().map(|seed| seed.get()).collect();

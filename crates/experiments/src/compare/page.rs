@@ -1,8 +1,8 @@
 //! HTML report of a comparison.
 
-use super::Comparison;
 use super::metrics::{Metric, Quantity, VideoMetric};
 use super::sweep::Sweep;
+use super::{Comparison, delay};
 use crate::display::decimals;
 use crate::{describe, page, timeline, video};
 use report::{Axis, Bars, Estimate, Page, Section, literal};
@@ -34,7 +34,7 @@ fn results(comparison: &Comparison) -> Section {
     } else {
         section = bar_charts(comparison, section);
     }
-    tables.fold(section, Section::table)
+    tables.fold(section.charts(delay::charts(comparison)), Section::table)
 }
 
 fn timelines(comparison: &Comparison) -> Section {
@@ -91,6 +91,9 @@ fn bar_charts(comparison: &Comparison, side: Section) -> Section {
 
 /// Whether a sweep has a chart of this metric.
 fn is_drawn(quantity: Quantity) -> bool {
+    if let Quantity::Delay(_, metric) = quantity {
+        return metric.is_drawn();
+    }
     !matches!(
         quantity,
         Quantity::ConnectionGoodput(_)

@@ -14,7 +14,7 @@ pub(super) fn means(comparison: &Comparison) -> Table {
         table = table.column(Column::number(&*case.name));
     }
     let mut missing: Vec<String> = Vec::new();
-    for metric in &comparison.metrics {
+    for metric in comparison.metrics.iter().filter(|metric| metric.in_tables) {
         let estimates: Vec<Estimate> =
             (0..comparison.cases.len()).map(|i| comparison.estimate(metric, i)).collect();
         let (unit, scale) = comparison.unit(metric);
@@ -50,7 +50,7 @@ pub(super) fn differences(comparison: &Comparison) -> Option<Table> {
         table = table.column(Column::number(&*case.name));
     }
     let mut any_quiet = false;
-    for metric in &comparison.metrics {
+    for metric in comparison.metrics.iter().filter(|metric| metric.in_tables) {
         let mut row = Row::new([Cell::text(&*metric.name)]);
         for i in 1..=others.len() {
             let difference = comparison.difference(metric, i);

@@ -1,9 +1,10 @@
 //! `result.json` of a run.
 
 use super::{CapturedSubflow, Kernel, Reaction, Run};
+use crate::delay::{self, Measure};
 use crate::{describe, warnings};
 use serde_json::{Map, Value, json};
-use sim::Timeline;
+use sim::{Outcome, Timeline};
 use units::{Duration, Instant};
 
 /// The result as JSON, in a fixed order.
@@ -14,8 +15,9 @@ pub(super) fn result(run: &Run) -> Value {
     object.insert("title".to_owned(), json!(run.title));
     object.insert("policy".to_owned(), json!(run.experiment.device.policy.to_string()));
     object.insert("warnings".to_owned(), warnings::to_json(&run.warnings));
-    if let Ok(Value::Object(outcome)) = serde_json::to_value(&run.outcome) {
-        object.extend(outcome);
+    if let Ok(mut outcome) = serde_json::to_value(&run.outcome) {
+        add_percentiles(&mut outcome, &run.outcome);
+        object.extend(outcome.as_object().cloned().unwrap_or_default());
     }
     let end = Instant::ZERO + run.experiment.duration;
     let states: Vec<Value> = run.outcome.timelines.iter().map(|timeline| states(timeline, end)).collect();
@@ -25,6 +27,19 @@ pub(super) fn result(run: &Run) -> Value {
         object.insert("kernel".to_owned(), kernel(run, measured));
     }
     Value::Object(object)
+}
+
+/// Adds the percentiles of delay, jitter and head-of-line blocking to the first connections, whose
+/// distributions are drawn.
+fn add_percentiles(value: &mut Value, outcome: &Outcome) {
+    for (i, connection) in outcome.connections.iter().enumerate().take(delay::MAX_CONNECTIONS) {
+        for measure in Measure::ALL {
+            if let Some(distribution) = measure.of(connection) {
+                let percentiles = delay::percentiles(&delay::pooled([distribution]));
+                value["connections"][i][measure.member()]["percentiles_s"] = json!(percentiles);
+            }
+        }
+    }
 }
 
 fn kernel(run: &Run, kernel: &Kernel) -> Value {

@@ -2,7 +2,7 @@
 
 use super::{Run, tables};
 use crate::page::{footer, kernel_footer, one_line, unbroken, warnings};
-use crate::{describe, timeline, video};
+use crate::{delay, describe, timeline, video};
 use report::{Axis, Bars, Estimate, Page, Section, literal};
 
 pub(super) fn page(run: &Run) -> Page {
@@ -23,6 +23,10 @@ pub(super) fn page(run: &Run) -> Page {
         .section(more.into_iter().fold(result, Section::table))
         .section(Section::new("Energy").table(energy).charts([energy_bars(run)]));
 
+    let delays = delay::charts(outcome);
+    if !delays.is_empty() {
+        page = page.section(Section::new("Delay").charts(delays));
+    }
     let mut time = Section::new("Timeline");
     let title = format!("Policy {}, seed {}", run.experiment.device.policy, outcome.seed);
     match timeline::timeline(&title, &run.experiment, outcome) {

@@ -10,6 +10,8 @@ use units::Duration;
 /// Device, paths, energy, connections, and the tables that only some runs have.
 pub(super) fn tables(experiment: &Experiment, outcome: &Outcome) -> Vec<Table> {
     let mut all = vec![device(outcome), paths(outcome), energy(experiment, outcome), connections(outcome)];
+    all.extend(crate::delay::table(outcome));
+    all.extend(crate::delay::blocking_table(outcome));
     all.extend(crate::video::table(outcome));
     all.extend(middleboxes(outcome));
     all.extend(background(outcome));
@@ -285,7 +287,11 @@ pub(super) fn long(outcome: &Outcome) -> Table {
     }
     for (i, connection) in outcome.connections.iter().enumerate() {
         let owner = format!("connection.{}", i + 1);
-        add(&owner, json(connection), &["video"]);
+        let nested = ["delay", "jitter", "head_of_line"];
+        add(&owner, json(connection), &[&nested[..], &["video"]].concat());
+        for name in nested {
+            add(&format!("{owner}.{name}"), json(connection)[name].clone(), &["waited_for"]);
+        }
         if let Some(session) = &connection.video {
             let whole = session.to_json();
             add(&format!("{owner}.video"), whole["kpis"].clone(), &["mok"]);
