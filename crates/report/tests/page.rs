@@ -227,3 +227,31 @@ fn legend_title_stands_above_the_legend() {
     assert_eq!(html.matches("class=\"axis\">scheduler</text>").count(), 2);
     assert_eq!(html.matches("<li class=\"quiet\">scheduler</li>").count(), 1);
 }
+
+#[test]
+fn long_names_are_whole_in_legends_and_under_bars() {
+    let name = |i: usize| {
+        format!("case{i} {}end{i}", "path.wifi.down.loss=0.01 transport.scheduler=redundant ".repeat(3))
+    };
+    let mut lines = Lines::new("l", Axis::new("x"), Axis::new("y"));
+    let mut bars = Bars::new("b", Axis::new("y")).groups([name(7), name(8)]);
+    for i in 0..3 {
+        lines = lines.line(Line::new(name(i), vec![0.0, 1.0], vec![1.0, 2.0]));
+        bars = bars.series(name(i), [Estimate::exact(1.0), Estimate::exact(2.0)]);
+    }
+    let html = Page::new("p").section(Section::new("s").chart(lines).chart(bars)).to_html();
+    assert!(!html[..html.rfind("<script>").unwrap()].contains('…'), "a name is cut");
+    for i in [0, 1, 2] {
+        // In the wide and the narrow drawing and in the figure for saving; for bars in the page's legend
+        // and in the figure.
+        assert!(html.matches(&format!("end{i}</text>")).count() >= 4, "{i}");
+    }
+}
+
+#[test]
+fn small_values_of_bars_are_printed_with_their_digits() {
+    let bars = Bars::new("b", Axis::new("energy").unit("J")).groups(["a", "b"]);
+    let bars = bars.series("s", [0.00123, 0.0005].map(Estimate::exact));
+    let html = Page::new("p").section(Section::new("s").chart(bars)).to_html();
+    assert!(html.contains(">0.0012</text>") && html.contains(">0.0005</text>"), "{html}");
+}

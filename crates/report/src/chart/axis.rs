@@ -288,6 +288,38 @@ mod tests {
     }
 
     #[test]
+    fn fitting_labels_differ_and_keep_their_distance() {
+        let mut rng = units::Seed::new(3).rng("ticks");
+        for i in 0..20_000 {
+            let power = |unit: f64, span: f64| libm::pow(10.0, (unit - 0.5) * span);
+            let (start, width) = (power(rng.unit(), 24.0) * (rng.unit() - 0.3), power(rng.unit(), 24.0));
+            let (lo, hi) = axis_range(Some((start, start + width)), None, None);
+            let axis = Axis { log: i % 4 == 0, ..Axis::default() };
+            let (lo, hi) =
+                if axis.log { (lo.abs().max(1e-12), lo.abs().max(1e-12) + hi.abs()) } else { (lo, hi) };
+            let (lo, hi) = if axis.log { (libm::log10(lo), libm::log10(hi)) } else { (lo, hi) };
+            let x = Scale { lo, hi, from_px: 30.0, to_px: 340.0 };
+            let width = |text: &str| text.chars().count() as f64 * 7.0;
+            let ticks = Ticks::fitting((&axis, x), 9, (5.0, 354.0), width);
+            let labels: Vec<String> = ticks.values.iter().map(|value| ticks.text(*value)).collect();
+            let mut distinct = labels.clone();
+            distinct.dedup();
+            assert_eq!(distinct, labels, "{lo} to {hi}");
+            for (pair, label) in ticks.values.windows(2).zip(labels.windows(2)) {
+                let gap = f64::midpoint(width(&label[0]), width(&label[1])) + 5.0;
+                assert!(x.px(pair[1]) - x.px(pair[0]) >= gap - 1e-6, "{labels:?} overlap");
+            }
+            // A label reads as the value.
+            for (label, value) in labels.iter().zip(&ticks.values) {
+                let plain = label.replace('\u{2009}', "").replace('\u{2212}', "-").replace("\u{d7}10^", "e");
+                let read: f64 = plain.parse().expect("a label is a number");
+                let value = if axis.log { libm::pow(10.0, *value) } else { *value };
+                assert!((read - value).abs() <= value.abs() * 1e-9 + 1e-300, "{label} is not {value}");
+            }
+        }
+    }
+
+    #[test]
     fn thin_spaces_separate_thousands() {
         let ticks = Ticks::new(0.0, 200_000.0, 4);
         assert_eq!(ticks.text(150_000.0), "150\u{2009}000");

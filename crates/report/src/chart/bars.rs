@@ -1,7 +1,9 @@
 //! Grouped bars as SVG: vertical on a wide page if the labels fit, else horizontal.
 
 use super::axis::{Scale, Ticks, extent, y_axis};
-use super::svg::{NARROW_WIDTH_PX, Size, ellipsize, open_svg, px, series_class, text, text_width, y_grid};
+use super::svg::{
+    NARROW_WIDTH_PX, Size, ellipsize, open_svg, px, series_class, text, text_width, wrap, y_grid,
+};
 use super::{BarSeries, Bars};
 use crate::html::escape;
 use crate::number::{DASH, Estimate, fixed, with_minus_sign};
@@ -54,9 +56,12 @@ impl Bars {
         self.series.iter().flat_map(move |s| s.values.iter().take(count).flatten().map(move |e| (s, *e)))
     }
 
-    /// Text of a value.
+    /// Text of a value. The largest value has two significant digits or more.
     pub(crate) fn value(&self, value: f64) -> String {
-        with_minus_sign(&fixed(value, self.decimals))
+        let largest = self.values().map(|(_, e)| e.mean.abs()).filter(|v| v.is_finite()).fold(0.0, f64::max);
+        let least =
+            if largest > 0.0 { (1.0 - libm::log10(largest).floor()).clamp(0.0, 9.0) as usize } else { 0 };
+        with_minus_sign(&fixed(value, self.decimals.max(least)))
     }
 
     /// Width of the longest value, at least `min`.
@@ -158,30 +163,45 @@ impl Bars {
     fn horizontal(&self, size: Size, label: &str) -> String {
         let width = if size == Size::Wide { WIDE_WIDTH_PX } else { NARROW_WIDTH_PX };
         let names = self.series.iter().map(|s| text_width(&s.name)).fold(0.0, f64::max);
-        let left = names.min(width * 0.32).ceil() + 8.0;
+        // The legend has the names as well.
+        let named = names <= width * 0.32;
+        let left = if named { names.ceil() + 8.0 } else { 8.0 };
         let (x, _) = self.scale(left, width - self.value_width(20.0) - 14.0);
         let group_height = GROUP_LABEL_PX + ROW_PX * self.series.len() as f64 + 12.0;
-        let height = 24.0 + group_height * self.groups.len() as f64;
+        let labels: Vec<(Vec<String>, String)> = self
+            .groups
+            .iter()
+            .map(|group| {
+                let (name, rest) = group.split_once('\n').unwrap_or((group, ""));
+                let rest = rest.lines().collect::<Vec<_>>().join(" ");
+                // The rest follows the last line of the name.
+                (wrap(name, (width - text_width(&rest) - 8.0).max(width / 2.0)), rest)
+            })
+            .collect();
+        let surplus: usize = labels.iter().map(|(name, _)| name.len().saturating_sub(1)).sum();
+        let height = 24.0 + group_height * self.groups.len() as f64 + GROUP_LABEL_PX * surplus as f64;
         let mut out = open_svg("bars", size, (width, height), label, "");
         out.push_str(&text(0.0, 12.0, "axis", &ellipsize(&self.axis.label(), width)));
         out.push('\n');
         let zero = x.px(0.0_f64.clamp(x.lo, x.hi));
-        for (g, group) in self.groups.iter().enumerate() {
-            let top = 24.0 + group_height * g as f64;
-            let mut lines = group.lines();
-            let name = ellipsize(lines.next().unwrap_or_default(), width);
-            let rest: Vec<&str> = lines.collect();
-            let _ = write!(
-                out,
-                "<text y=\"{}\" class=\"strong\">{} <tspan class=\"axis\">{}</tspan></text>",
-                px(top + 13.0),
-                escape(&name),
-                escape(&rest.join(" "))
-            );
+        let mut top = 24.0;
+        for (g, (name, rest)) in labels.iter().enumerate() {
+            for (i, line) in name.iter().enumerate() {
+                top += if i > 0 { GROUP_LABEL_PX } else { 0.0 };
+                let rest = if i + 1 == name.len() { rest.as_str() } else { "" };
+                let _ = write!(
+                    out,
+                    "<text y=\"{}\" class=\"strong\">{} <tspan class=\"axis\">{}</tspan></text>",
+                    px(top + 13.0),
+                    escape(line),
+                    escape(rest)
+                );
+            }
             for (s, series) in self.series.iter().enumerate() {
                 let y = top + GROUP_LABEL_PX + ROW_PX * s as f64;
-                let name = ellipsize(&series.name, left - 8.0);
-                out.push_str(&text(left - 8.0, y + 13.0, "end axis", &name));
+                if named {
+                    out.push_str(&text(left - 8.0, y + 13.0, "end axis", &series.name));
+                }
                 if let Some(estimate) = series.values.get(g).copied().flatten() {
                     out.push_str(&self.horizontal_bar(s, estimate, y, x));
                 }
@@ -193,6 +213,7 @@ impl Bars {
                 px(top + GROUP_LABEL_PX),
                 px(top + GROUP_LABEL_PX + ROW_PX * self.series.len() as f64)
             );
+            top += group_height;
         }
         out.push_str("</svg>\n");
         out

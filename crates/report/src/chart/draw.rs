@@ -4,7 +4,7 @@ use super::axis::{Scale, Ticks};
 use super::downsample::downsample;
 use super::lane::block_paths;
 use super::plot::ScaledTrack;
-use super::svg::{Size, ellipsize, px, series_class, text, text_width, y_grid};
+use super::svg::{Size, ellipsize, px, series_class, text, text_width, wrap, y_grid};
 use super::{Lane, Line, Mark, Panel, Shape, Track};
 use core::fmt::Write as _;
 
@@ -24,6 +24,8 @@ pub(crate) struct Drawing<'a> {
     pub names: &'a [&'a str],
     /// Quantity that distinguishes the lines; may be empty.
     pub legend_title: &'a str,
+    /// The legend stands in rows above a panel instead of in the right margin.
+    pub legend_above: bool,
     /// Common x axis.
     pub x: Scale,
     /// Width of the drawing.
@@ -40,10 +42,10 @@ impl Drawing<'_> {
             Track::Lane(lane) => (lane.name.clone(), [].as_slice()),
         };
         self.out.push_str(&text(0.0, y + 12.0, "axis", &ellipsize(&title, self.width - 60.0)));
-        let height = match (lines.len(), self.size) {
-            (0 | 1, _) => self.single_value(scaled.ticks.is_some(), index, y),
-            (_, Size::Wide) => self.legend_beside(lines, index, y),
-            (_, Size::Narrow) => self.legend_above(lines, index, y),
+        let height = match lines.len() {
+            0 | 1 => self.single_value(scaled.ticks.is_some(), index, y),
+            _ if self.legend_above => self.legend_above(lines, index, y),
+            _ => self.legend_beside(lines, index, y),
         };
         self.out.push('\n');
         height
@@ -74,9 +76,8 @@ impl Drawing<'_> {
         }
         for (i, line) in lines.iter().enumerate() {
             let y = first + TEXT_ROW_PX * i as f64;
-            let name = ellipsize(&line.name, self.width - x - 22.0 - VALUE_PX);
             self.out.push_str(&legend_key(line, self.names, x, y));
-            self.out.push_str(&text(x + 22.0, y, "", &name));
+            self.out.push_str(&text(x + 22.0, y, "", &line.name));
             self.out.push_str(&cursor_value((index, i), self.width - 2.0, y));
         }
         TEXT_ROW_PX + 7.0
@@ -91,15 +92,19 @@ impl Drawing<'_> {
             row += TEXT_ROW_PX;
         }
         for (i, line) in lines.iter().enumerate() {
-            let name = ellipsize(&line.name, 170.0);
-            let width = 22.0 + text_width(&name) + 50.0;
+            let names = wrap(&line.name, right - left - 22.0 - VALUE_PX - 4.0);
+            let widest = names.iter().map(|name| text_width(name)).fold(0.0, f64::max);
+            let width = 22.0 + widest + VALUE_PX + 4.0;
             if x + width > right && x > left {
                 x = left;
                 row += TEXT_ROW_PX;
             }
             self.out.push_str(&legend_key(line, self.names, x, row));
-            self.out.push_str(&text(x + 21.0, row, "", &name));
             self.out.push_str(&cursor_value((index, i), x + width - 4.0, row));
+            for (j, name) in names.iter().enumerate() {
+                row += if j > 0 { TEXT_ROW_PX } else { 0.0 };
+                self.out.push_str(&text(x + 21.0, row, "", name));
+            }
             x += width + 8.0;
         }
         row - y + 12.0
@@ -331,7 +336,9 @@ pub(crate) fn band_path(
         edge.split(|p| !p.1.is_finite()).filter(|run| !run.is_empty()).map(<[_]>::to_vec).collect()
     };
     for (upper, lower) in runs(upper).iter().zip(runs(lower)) {
-        let place = |(at, value): &(f64, f64)| format!("{} {}", format(x.px(*at)), format(y.px(*value)));
+        let place = |(at, value): &(f64, f64)| {
+            format!("{} {}", format(x.px(*at)), format(y.px(value.clamp(y.lo, y.hi))))
+        };
         let around: Vec<String> = upper.iter().map(place).chain(lower.iter().rev().map(place)).collect();
         let _ = write!(d, "M{}z", around.join("L"));
     }

@@ -111,6 +111,7 @@ impl<'a> Plot<'a> {
             size,
             names: &names,
             legend_title: self.legend_title,
+            legend_above: size == Size::Narrow || !self.legend_fits_beside(),
             x,
             width,
             out: String::new(),
@@ -173,7 +174,11 @@ impl<'a> Plot<'a> {
             Track::Panel(panel) => panel.lines.len() > 1,
         });
         let (width, margin) = match size {
-            Size::Wide if legend => (self.width, self.legend_margin()),
+            Size::Wide if legend && self.legend_fits_beside() => (self.width, self.legend_margin()),
+            // The values of lanes at the cursor stand in the margin.
+            Size::Wide if self.tracks.iter().any(|track| matches!(track, Track::Lane(_))) => {
+                (self.width, 120.0)
+            }
             Size::Wide => (self.width, 14.0),
             Size::Narrow => (NARROW_WIDTH_PX, 10.0),
         };
@@ -228,7 +233,12 @@ impl<'a> Plot<'a> {
             .map(text_width)
             .fold((text_width(self.legend_title) - 24.0).max(30.0), f64::max);
         // Key, name and value at the cursor.
-        (widest + 24.0 + 48.0 + 12.0).min(self.width * 0.26)
+        widest + 24.0 + 48.0 + 12.0
+    }
+
+    /// Whether the right margin has room for the longest name.
+    fn legend_fits_beside(&self) -> bool {
+        self.legend_margin() <= self.width * 0.26
     }
 }
 

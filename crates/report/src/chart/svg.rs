@@ -1,6 +1,7 @@
 //! Elements and text metrics common to all drawings.
 
 use super::axis::{Scale, Ticks};
+use super::figure::text::wrap_by;
 use crate::html::escape;
 use crate::number::write_trimmed;
 use core::fmt::Write as _;
@@ -88,12 +89,19 @@ pub(crate) fn text_width(text: &str) -> f64 {
             'i' | 'j' | 'l' | '.' | ',' | ':' | ';' | '\'' | '|' | '!' | ' ' | '\u{2009}' => 0.29,
             'f' | 't' | 'r' | 'I' | '(' | ')' | '/' | '-' => 0.38,
             'm' | 'w' | 'M' | 'W' | '%' | '@' => 0.9,
+            // The digits of the widest common font.
+            '0'..='9' => 0.64,
             'A'..='Z' | '±' | '\u{2212}' | '+' | '=' => 0.7,
             c if (c as u32) < 0x2e80 => 0.58,
             _ => 1.0,
         })
         .sum();
     ems * FONT_PX
+}
+
+/// Breaks a text into lines of at most `width`.
+pub(crate) fn wrap(text: &str, width: f64) -> Vec<String> {
+    wrap_by(text, width, text_width)
 }
 
 /// Shortens a text to `width` with an ellipsis.

@@ -10,7 +10,7 @@ mod bars;
 mod legend;
 mod plot;
 mod style;
-mod text;
+pub(in crate::chart) mod text;
 
 use super::plot::Plot;
 use super::{Chart, Panel, Track};

@@ -33,17 +33,19 @@ pub(super) fn width(text: &str, size: f64) -> f64 {
 /// Breaks a text into lines of at most `max` width: at spaces, then after punctuation, and within
 /// a word that is longer than a line.
 pub(super) fn wrap(text: &str, max: f64, size: f64) -> Vec<String> {
+    wrap_by(text, max, |text| width(text, size))
+}
+
+/// Like [`wrap`], for a font with other widths.
+pub(in crate::chart) fn wrap_by(text: &str, max: f64, width: impl Fn(&str) -> f64) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut line = String::new();
-    for piece in pieces(text) {
-        if !line.is_empty() && width(line.trim_end(), size) + width(piece.trim_end(), size) > max {
+    for piece in pieces(text, |word| width(word.trim_end()) > max) {
+        if !line.is_empty() && width(line.trim_end()) + width(piece.trim_end()) > max {
             lines.push(core::mem::take(&mut line));
         }
         for c in piece.chars() {
-            if !line.is_empty()
-                && width(&line, size) + width(c.encode_utf8(&mut [0; 4]), size) > max
-                && c != ' '
-            {
+            if !line.is_empty() && width(&line) + width(c.encode_utf8(&mut [0; 4])) > max && c != ' ' {
                 lines.push(core::mem::take(&mut line));
             }
             line.push(c);
@@ -55,12 +57,18 @@ pub(super) fn wrap(text: &str, max: f64, size: f64) -> Vec<String> {
 
 /// True if [`wrap`] breaks the text only at spaces and punctuation.
 pub(super) fn wraps_between_words(text: &str, max: f64, size: f64) -> bool {
-    pieces(text).iter().all(|piece| width(piece.trim_end(), size) <= max)
+    pieces(text, |_| true).iter().all(|piece| width(piece.trim_end(), size) <= max)
 }
 
-/// Pieces of a text that a line break may separate.
-fn pieces(text: &str) -> Vec<&str> {
-    text.split_inclusive([' ', ',', '=', ':', '/', '-']).collect()
+/// Pieces of a text that a line break may separate: words, and parts of those that are `long`.
+fn pieces(text: &str, long: impl Fn(&str) -> bool) -> Vec<&str> {
+    let words = text.split_inclusive(' ');
+    words
+        .flat_map(|word| {
+            let parts = if long(word) { [' ', ',', '=', ':', '/', '-'].as_slice() } else { [' '].as_slice() };
+            word.split_inclusive(parts)
+        })
+        .collect()
 }
 
 /// Position of a text relative to its coordinate.
