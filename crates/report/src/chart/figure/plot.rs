@@ -9,7 +9,7 @@ use crate::chart::downsample::downsample;
 use crate::chart::draw::{band_path, line_path};
 use crate::chart::lane::block_paths;
 use crate::chart::plot::{Plot, ScaledTrack};
-use crate::chart::{Axis, Lane, Line, Mark, Panel, Track};
+use crate::chart::{Axis, Lane, Line, Mark, Panel, Shape, Track};
 use core::fmt::Write as _;
 
 /// Height of the panel of a line chart, at 85 mm.
@@ -276,10 +276,19 @@ impl<'a> Figure<'a> {
             };
             let visible: Vec<(f64, f64)> = points.iter().filter(within).copied().collect();
             let all = line.dots && visible.len() <= 40;
-            if lines.len() > 1 || all {
-                for (at, value) in if all { visible } else { spaced(&visible, i, lines.len(), self.x) } {
-                    style.write_marker(&mut self.out, self.x.px(at), y.px(value));
-                }
+            if lines.len() < 2 && !all {
+                continue;
+            }
+            let place = |(at, value): (f64, f64)| (self.x.px(at), y.px(value));
+            let places: Vec<(f64, f64)> = if all {
+                visible.into_iter().map(place).collect()
+            } else if line.shape == Shape::Step {
+                spaced_along_steps(&visible.into_iter().map(place).collect::<Vec<_>>(), i, lines.len())
+            } else {
+                spaced(&visible, i, lines.len(), self.x).into_iter().map(place).collect()
+            };
+            for (x, y) in places {
+                style.write_marker(&mut self.out, x, y);
             }
         }
     }
@@ -389,6 +398,30 @@ impl<'a> Figure<'a> {
 /// Attributes of small text.
 pub(super) fn small(more: &str) -> String {
     format!(" font-size=\"{SMALL_PT}\"{more}")
+}
+
+/// A few places along a line of steps, in points: also within the rise of a distribution.
+fn spaced_along_steps(corners: &[(f64, f64)], index: usize, count: usize) -> Vec<(f64, f64)> {
+    let moves = corners.windows(2).flat_map(|pair| {
+        let [(x, y), (to_x, to_y)] = [pair[0], pair[1]];
+        [((x, y), (to_x, y)), ((to_x, y), (to_x, to_y))]
+    });
+    let moves: Vec<_> =
+        moves.map(|(from, to)| (from, to, (to.0 - from.0).abs() + (to.1 - from.1).abs())).collect();
+    let total: f64 = moves.iter().map(|(_, _, length)| length).sum();
+    let mut places = Vec::new();
+    for i in 0..SPACED_MARKERS {
+        let mut rest = total * (i as f64 + (index as f64 + 0.5) / count as f64) / SPACED_MARKERS as f64;
+        for ((x, y), to, length) in &moves {
+            if *length > 0.0 && rest <= *length {
+                let share = rest / length;
+                places.push((x + (to.0 - x) * share, y + (to.1 - y) * share));
+                break;
+            }
+            rest -= length;
+        }
+    }
+    places
 }
 
 /// A few points along a line, at other places for each line of a panel.
