@@ -2,6 +2,7 @@
 
 use crate::Duration;
 use crate::parse::{Scale, UnitError, serde_as_text};
+use crate::spelling::Spelling;
 use core::fmt;
 use core::ops::{Add, AddAssign, Sub};
 use core::str::FromStr;
@@ -19,6 +20,7 @@ const BYTES: Scale = Scale {
         ("MiB", 1_048_576.0),
         ("GiB", 1_073_741_824.0),
     ],
+    spelling: Spelling::Size,
 };
 
 const BITRATE: Scale = Scale {
@@ -34,6 +36,7 @@ const BITRATE: Scale = Scale {
         ("Mbit/s", 1e6),
         ("Gbit/s", 1e9),
     ],
+    spelling: Spelling::Rate,
 };
 
 /// An amount of data, in bytes.

@@ -12,6 +12,7 @@ mod parse;
 mod power;
 mod probability;
 mod seed;
+mod spelling;
 mod time;
 
 pub use data::{Bitrate, Bytes};

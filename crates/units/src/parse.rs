@@ -1,5 +1,6 @@
 //! Parser for numbers with units.
 
+use crate::spelling::Spelling;
 use thiserror::Error;
 
 /// An invalid quantity.
@@ -28,6 +29,8 @@ pub enum UnitError {
         quantity: &'static str,
         /// The valid units, as a readable list.
         units: &'static str,
+        /// The quantity that was probably meant, in backquotes.
+        suggestion: Option<String>,
     },
     /// The value is negative, or too large for the type.
     #[error("`{text}` is out of range for {quantity}")]
@@ -47,6 +50,14 @@ impl UnitError {
             Self::NotANumber { .. } | Self::OutOfRange { .. } => None,
         }
     }
+
+    /// Returns the quantity that was probably meant, in backquotes: "`80Mbps`, for 10 MB/s".
+    pub fn suggestion(&self) -> Option<&str> {
+        match self {
+            Self::UnknownUnit { suggestion, .. } => suggestion.as_deref(),
+            _ => None,
+        }
+    }
 }
 
 /// A quantity: its name, its units, and the factor of each to the canonical unit.
@@ -54,6 +65,7 @@ pub(crate) struct Scale {
     pub(crate) quantity: &'static str,
     pub(crate) units: &'static str,
     pub(crate) factors: &'static [(&'static str, f64)],
+    pub(crate) spelling: Spelling,
 }
 
 impl Scale {
@@ -86,6 +98,7 @@ impl Scale {
                 unit: unit.to_owned(),
                 quantity: self.quantity,
                 units: self.units,
+                suggestion: self.spelling.correct(value, unit),
             })?
             .1;
         Ok(value * factor)

@@ -2,6 +2,7 @@
 
 use crate::Duration;
 use crate::parse::{Scale, UnitError, serde_as_text};
+use crate::spelling::Spelling;
 use core::fmt;
 use core::iter::Sum;
 use core::ops::{Add, AddAssign, Div, Mul, Sub};
@@ -11,12 +12,14 @@ const POWER: Scale = Scale {
     quantity: "power",
     units: "a power such as `1060mW`; units: uW, mW, W",
     factors: &[("uW", 1e-6), ("mW", 1e-3), ("W", 1.0)],
+    spelling: Spelling::Power,
 };
 
 const ENERGY: Scale = Scale {
     quantity: "energy",
     units: "an energy such as `300J`; units: mJ, J, kJ, Wh",
     factors: &[("mJ", 1e-3), ("J", 1.0), ("kJ", 1e3), ("Wh", 3600.0)],
+    spelling: Spelling::Energy,
 };
 
 /// Power, in watts.

@@ -1,6 +1,7 @@
 //! Points and spans of time.
 
 use crate::parse::{Scale, UnitError, serde_as_text};
+use crate::spelling::Spelling;
 use core::fmt;
 use core::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
 use core::str::FromStr;
@@ -9,6 +10,7 @@ const SCALE: Scale = Scale {
     quantity: "time",
     units: "a time such as `5ms`; units: ns, us, ms, s, min, h",
     factors: &[("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9), ("min", 60e9), ("h", 3600e9)],
+    spelling: Spelling::Time,
 };
 
 /// A point in simulated time: nanoseconds since the start of the run.
