@@ -50,6 +50,11 @@ pub(crate) enum Failure {
         /// Its exit code.
         code: u8,
     },
+    /// Problems that have been reported.
+    Reported {
+        /// The exit code.
+        code: u8,
+    },
     /// The reader of the output closed the pipe.
     ClosedPipe,
 }
@@ -65,7 +70,7 @@ impl Failure {
             // As in env(1) and shells.
             Self::CannotRun { found: false, .. } => 127,
             Self::CannotRun { found: true, .. } => 126,
-            Self::Program { code } => *code,
+            Self::Program { code } | Self::Reported { code } => *code,
             Self::ClosedPipe => 0,
         }
     }
@@ -79,7 +84,7 @@ impl Failure {
             | Self::MissingRequirement { message, .. }
             | Self::Other { message, .. }
             | Self::CannotRun { message, .. } => message.clone(),
-            Self::Program { .. } | Self::ClosedPipe => String::new(),
+            Self::Program { .. } | Self::Reported { .. } | Self::ClosedPipe => String::new(),
         }
     }
 

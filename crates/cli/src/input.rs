@@ -1,6 +1,7 @@
 //! Reads scenarios and the files that they name.
 
 use crate::failure::{Failure, reason};
+use crate::setting_place::show_in_settings;
 use scenario::{Scenario, Setting};
 use std::fs;
 use std::io::{self, Read as _};
@@ -31,7 +32,7 @@ impl Input {
         };
         let bytes = read.map_err(|error| Failure::Unreadable {
             message: format!("cannot read the scenario {shown}: {}", reason(&error)),
-            hint: "`scenarios/` holds examples, docs/reference/scenario.md describes the format".to_owned(),
+            hint: "`tandem examples` lists scenarios to start from, `tandem init` writes one".to_owned(),
         })?;
         let file = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
@@ -67,10 +68,8 @@ impl Input {
     ) -> Result<Scenario, Failure> {
         let text = Setting::apply(settings, &scenario.source)
             .map_err(|error| Failure::Usage { message: format!("{option}: {error}"), hint: error.hint() })?;
-        let given: Vec<String> = settings.iter().map(Setting::to_string).collect();
-        // Diagnostics quote lines of the changed text, so its name tells it from the file.
-        let name = format!("{} with {}", self.shown, given.join(" "));
-        let mut read = Scenario::parse(&name, &text, &self.files()).map_err(Failure::Input)?;
+        let mut read = Scenario::parse(&self.shown, &text, &self.files())
+            .map_err(|found| Failure::Input(show_in_settings(found, option, &self.shown, settings, &text)))?;
         if !settings.iter().any(|setting| setting.key() == "title") {
             // The default title is the name of the file, without the settings.
             read.title.clone_from(&scenario.title);
@@ -78,8 +77,13 @@ impl Input {
         Ok(read)
     }
 
-    fn files(&self) -> impl Fn(&str) -> Result<String, String> {
-        let folder = self.folder.clone();
-        move |file: &str| fs::read_to_string(folder.join(file)).map_err(|error| reason(&error))
+    fn files(&self) -> impl Fn(&str) -> Result<String, String> + use<> {
+        files_in(&self.folder)
     }
+}
+
+/// Reads files that a scenario in `folder` names.
+pub(crate) fn files_in(folder: &Path) -> impl Fn(&str) -> Result<String, String> + use<> {
+    let folder = folder.to_owned();
+    move |file: &str| fs::read_to_string(folder.join(file)).map_err(|error| reason(&error))
 }

@@ -3,27 +3,30 @@
 mod arguments;
 mod chromium;
 mod command;
+mod examples;
 mod failure;
 mod folder;
 mod input;
 mod kernel;
 mod live_capture;
 mod logging;
+mod new_file;
 mod output;
 mod player_page;
 mod plot;
 mod progress;
 mod provenance;
 mod service;
+mod setting_place;
 mod signals;
+mod starter;
 
-use arguments::{Arguments, Command};
-use clap::Parser as _;
+use arguments::Command;
 use failure::Failure;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
+    let arguments = match arguments::parse() {
         Ok(arguments) => arguments,
         Err(error) => {
             // A closed pipe is not an error, and there is no other place to report one.
@@ -43,6 +46,9 @@ fn main() -> ExitCode {
 
 fn run(command: Command, terminal: output::Terminal) -> Result<(), Failure> {
     match command {
+        Command::Init(arguments) => command::init::run(&arguments, terminal),
+        Command::Examples(arguments) => command::examples::run(&arguments, terminal),
+        Command::Check(arguments) => command::check::run(&arguments, terminal),
         Command::Run(arguments) => command::run::run(&arguments, terminal),
         Command::Compare(arguments) => command::compare::run(&arguments, terminal),
         Command::Reproduce(arguments) => command::reproduce::run(&arguments, terminal),
@@ -55,7 +61,7 @@ fn run(command: Command, terminal: output::Terminal) -> Result<(), Failure> {
         Command::Play(arguments) => command::play::run(&arguments, terminal),
         Command::Serve(arguments) => command::serve::run(&arguments, terminal),
         Command::Profiles(arguments) => command::profiles::run(&arguments, terminal),
-        Command::Schema => command::schema::run(),
+        Command::Schema(arguments) => command::schema::run(&arguments),
         Command::Completions(arguments) => command::completions::run(&arguments),
     }
 }

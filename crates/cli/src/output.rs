@@ -58,7 +58,7 @@ impl Terminal {
             | Failure::Other { message, hint } => plain(message, hint, coloured),
             Failure::CannotRun { message, .. } => plain(message, "", coloured),
             Failure::Input(found) => diagnostics(found, coloured),
-            Failure::Program { .. } | Failure::ClosedPipe => return,
+            Failure::Program { .. } | Failure::Reported { .. } | Failure::ClosedPipe => return,
         };
         let _ = io::stderr().write_all(text.as_bytes());
     }

@@ -47,19 +47,66 @@ fn bits(address: IpAddr) -> u128 {
 }
 
 impl FromStr for Network {
-    type Err = ();
+    type Err = NetworkError;
 
-    fn from_str(text: &str) -> Result<Self, ()> {
+    fn from_str(text: &str) -> Result<Self, NetworkError> {
         let (address, prefix) = match text.split_once('/') {
             Some((address, prefix)) if prefix.bytes().all(|byte| byte.is_ascii_digit()) => {
-                (address, Some(prefix.parse().map_err(drop)?))
+                (address, Some(prefix.parse().map_err(|_| NetworkError::Form)?))
             }
-            Some(_) => return Err(()),
+            Some(_) => return Err(NetworkError::Form),
             None => (text, None),
         };
-        let address: IpAddr = address.parse().map_err(drop)?;
+        let address: IpAddr = address.parse().map_err(|_| NetworkError::Form)?;
         let width = if address.is_ipv4() { 32 } else { 128 };
-        Self::new(address, prefix.unwrap_or(width)).ok_or(())
+        let prefix = prefix.unwrap_or(width);
+        if prefix > width {
+            return Err(NetworkError::Prefix { width });
+        }
+        Self::new(address, prefix).ok_or_else(|| {
+            let host = Self { first: address, prefix };
+            let first = bits(address) & host.mask();
+            let first = match address {
+                IpAddr::V4(_) => IpAddr::from((first as u32).to_be_bytes()),
+                IpAddr::V6(_) => IpAddr::from(first.to_be_bytes()),
+            };
+            NetworkError::HostBits { network: Self { first, prefix }, address }
+        })
+    }
+}
+
+/// The reason why a text is not a network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NetworkError {
+    /// Not an address, or not an address with a prefix length.
+    #[error("not a network")]
+    Form,
+    /// The prefix is longer than an address.
+    #[error("the prefix has more than {width} bits")]
+    Prefix {
+        /// Length of an address in bits.
+        width: u8,
+    },
+    /// The address has bits beyond the prefix.
+    #[error("`{address}` has bits set beyond the prefix of {} bits", network.prefix)]
+    HostBits {
+        /// The network that contains the address.
+        network: Network,
+        /// The address.
+        address: IpAddr,
+    },
+}
+
+impl NetworkError {
+    /// A suggestion for a correction.
+    pub fn hint(&self) -> String {
+        match self {
+            Self::Form => "for example `192.0.2.0/24`, `2001:db8::/32` or one address".to_owned(),
+            Self::Prefix { width } => format!("use a prefix from 0 to {width}"),
+            Self::HostBits { network, address } => {
+                format!("`{network}` for the network, or `{address}` for this host alone")
+            }
+        }
     }
 }
 
@@ -93,7 +140,14 @@ mod tests {
         for text in
             ["", "/", "10.0.0.0/33", "10.0.0.1/8", "::/129", "10.0.0.0/+8", "10.0.0.0/-1", "a/8", "10/8"]
         {
-            assert_eq!(text.parse::<Network>(), Err(()), "{text}");
+            assert!(text.parse::<Network>().is_err(), "{text}");
         }
+        let hint = |text: &str| text.parse::<Network>().unwrap_err().hint();
+        assert_eq!(hint("10.0.0.1/8"), "`10.0.0.0/8` for the network, or `10.0.0.1` for this host alone");
+        assert_eq!(
+            hint("2001:db8::1/32"),
+            "`2001:db8::/32` for the network, or `2001:db8::1` for this host alone"
+        );
+        assert_eq!(hint("10.0.0.0/33"), "use a prefix from 0 to 32");
     }
 }

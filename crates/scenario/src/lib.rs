@@ -15,7 +15,7 @@ mod used_trace;
 pub use docs::docs_markdown;
 pub use files::{Files, InputFile};
 pub use schema::{Diagnostic, Place};
-pub use setting::{Setting, SettingError};
+pub use setting::{Setting, SettingError, SettingSpans};
 pub use used_trace::UsedTrace;
 
 use build::Generated;

@@ -1,13 +1,14 @@
 //! Changes of single keys of a scenario, as given on the command line.
 
 use core::fmt;
+use core::ops::Range;
 use core::str::FromStr;
-use toml_edit::{DocumentMut, InlineTable, Item, Key, Table, TableLike, Value};
+use toml_edit::{Document, DocumentMut, InlineTable, Item, Key, Table, TableLike, Value};
 
 /// A key of a scenario with a new value: `transport.scheduler=blest`.
 ///
 /// The parts of a key are separated by dots. After a list of tables, such as `path`, the next part
-/// selects an entry by its `name` or by its index from 0: `path.lte.down.rate`, `traffic.0.kind`.
+/// selects an entry by its `name` or by its number from 1: `path.lte.down.rate`, `traffic.1.kind`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting {
     parts: Vec<String>,
@@ -22,12 +23,14 @@ pub enum SettingError {
         /// The text.
         text: String,
     },
-    /// A list of tables has no entry with this name or index.
+    /// A list of tables has no entry with this name or number.
     NoSuch {
         /// Key of the list.
         key: String,
-        /// The name or index.
+        /// The name or number.
         part: String,
+        /// Number of entries.
+        count: usize,
         /// Names of the entries, in backquotes; entries without a name are left out.
         there: Vec<String>,
     },
@@ -70,11 +73,21 @@ impl SettingError {
             Self::Form { .. } => {
                 "for example `transport.scheduler=blest` or `path.lte.down.rate=20Mbps`".to_owned()
             }
-            Self::NoSuch { there, .. } if there.is_empty() => "the list is empty".to_owned(),
-            Self::NoSuch { there, .. } => format!("use one of {}, or an index from 0", there.join(", ")),
+            Self::NoSuch { count: 0, .. } => "the list is empty".to_owned(),
+            Self::NoSuch { key, part, there, count } => {
+                let numbers = match count {
+                    1 => format!("`{key}.1`, the only entry"),
+                    _ => format!("`{key}.1` to `{key}.{count}`"),
+                };
+                match there.as_slice() {
+                    [] => format!("entries are numbered from 1: {numbers}"),
+                    _ if part.parse::<usize>().is_ok() => format!("entries are numbered from 1: {numbers}"),
+                    names => format!("use one of {}, or a number from 1 to {count}", names.join(", ")),
+                }
+            }
             Self::Whole { key } => format!("set one of its keys, such as `{key}.name=…`"),
             Self::NoTable { key, .. } => format!("set `{key}=…` instead"),
-            Self::File => "docs/reference/scenario.md describes the format".to_owned(),
+            Self::File => "`tandem check FILE` shows the mistake".to_owned(),
         }
     }
 }
@@ -159,6 +172,23 @@ impl Setting {
     }
 }
 
+/// Positions of a setting in the text to which it was applied, in bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SettingSpans {
+    /// Positions of the keys, from the outermost on; entries of lists have none.
+    pub keys: Vec<Range<usize>>,
+    /// Position of the value.
+    pub value: Range<usize>,
+}
+
+impl Setting {
+    /// The position of the setting in a text to which it was applied.
+    pub fn locate(&self, text: &str) -> Option<SettingSpans> {
+        let document = Document::parse(text).ok()?;
+        find(document.as_table(), &self.parts)
+    }
+}
+
 impl fmt::Display for Setting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}={}", self.key(), self.text)
@@ -198,26 +228,54 @@ fn set(table: &mut dyn TableLike, parts: &[String], at: usize, value: Value) -> 
     if at + 2 == parts.len() && (item.is_array_of_tables() || item.is_array()) {
         return Err(SettingError::Whole { key: parts.join(".") });
     }
-    let index_of_entry = |names: &[Option<String>]| {
-        let by_name = names.iter().position(|name| name.as_ref() == Some(selector));
-        let by_number = || selector.parse().ok().filter(|&i: &usize| i < names.len());
-        let there = || names.iter().flatten().map(|name| format!("`{name}`")).collect();
-        by_name.or_else(by_number).ok_or_else(|| SettingError::NoSuch {
-            key: so_far(),
-            part: selector.clone(),
-            there: there(),
-        })
-    };
+    let names = entry_names(item).ok_or_else(no_table)?;
+    let index = index_of(&names, selector).ok_or_else(|| SettingError::NoSuch {
+        key: so_far(),
+        part: selector.clone(),
+        count: names.len(),
+        there: names.iter().flatten().map(|name| format!("`{name}`")).collect(),
+    })?;
     if let Some(tables) = item.as_array_of_tables_mut() {
-        let names: Vec<_> = tables.iter().map(|table| name_of(table)).collect();
-        let found = tables.get_mut(index_of_entry(&names)?).ok_or_else(no_table)?;
-        return set(found, parts, at + 2, value);
+        return set(tables.get_mut(index).ok_or_else(no_table)?, parts, at + 2, value);
     }
-    let array = item.as_array_mut().ok_or_else(no_table)?;
-    let names: Vec<_> =
-        array.iter().map(|value| value.as_inline_table().and_then(|table| name_of(table))).collect();
-    let found = array.get_mut(index_of_entry(&names)?).and_then(Value::as_inline_table_mut);
-    set(found.ok_or_else(no_table)?, parts, at + 2, value)
+    let entry = item.as_array_mut().and_then(|array| array.get_mut(index));
+    set(entry.and_then(Value::as_inline_table_mut).ok_or_else(no_table)?, parts, at + 2, value)
+}
+
+/// Positions of the keys of `parts` within `table`, and of the value.
+fn find(table: &dyn TableLike, parts: &[String]) -> Option<SettingSpans> {
+    let (part, rest) = parts.split_first()?;
+    let (key, item) = table.get_key_value(part)?;
+    let mut spans = match rest {
+        [] => SettingSpans { keys: Vec::new(), value: item.span()? },
+        _ if item.is_table_like() => find(item.as_table_like()?, rest)?,
+        [selector, rest @ ..] => {
+            let index = index_of(&entry_names(item)?, selector)?;
+            let entry: &dyn TableLike = match item.as_array_of_tables() {
+                Some(tables) => tables.get(index)?,
+                None => item.as_array()?.get(index)?.as_inline_table()?,
+            };
+            find(entry, rest)?
+        }
+    };
+    spans.keys.splice(0..0, key.span());
+    Some(spans)
+}
+
+/// Names of the entries of a list of tables; `None` for any other item.
+fn entry_names(item: &Item) -> Option<Vec<Option<String>>> {
+    if let Some(tables) = item.as_array_of_tables() {
+        return Some(tables.iter().map(|table| name_of(table)).collect());
+    }
+    let names = item.as_array()?.iter().map(|value| value.as_inline_table().and_then(|table| name_of(table)));
+    Some(names.collect())
+}
+
+/// Index of the entry that a name, or a number from 1, selects.
+fn index_of(names: &[Option<String>], selector: &str) -> Option<usize> {
+    let by_name = names.iter().position(|name| name.as_deref() == Some(selector));
+    let by_number = || selector.parse::<usize>().ok()?.checked_sub(1).filter(|&index| index < names.len());
+    by_name.or_else(by_number)
 }
 
 fn name_of(table: &dyn TableLike) -> Option<String> {
@@ -257,7 +315,7 @@ kind = \"bulk\"
         assert_eq!(applied(&[]).unwrap(), SOURCE);
         assert_eq!(changed(&["duration=5s"]), ["duration = \"5s\""]);
         assert!(applied(&["seed=7"]).unwrap().contains("duration = \"3s\"\nseed = 7\n"));
-        assert_eq!(changed(&["traffic.0.kind=web"]), ["kind = \"web\""]);
+        assert_eq!(changed(&["traffic.1.kind=web"]), ["kind = \"web\""]);
         let line = "down = { rate = \"5Mbps\", delay = \"10ms\" , loss = 0.02 } # near";
         assert_eq!(changed(&["path.wifi.down.loss=0.02"]).concat().replace(' ', ""), line.replace(' ', ""));
     }
@@ -284,11 +342,30 @@ kind = \"bulk\"
     #[test]
     fn list_entries_are_selected_by_name_or_index() {
         assert_eq!(changed(&["path.lte.radio=x"]), ["radio = \"x\""]);
-        assert_eq!(applied(&["path.lte.radio=x"]), applied(&["path.1.radio=x"]));
+        assert_eq!(applied(&["path.lte.radio=x"]), applied(&["path.2.radio=x"]));
         let error = applied(&["path.wlan.radio=x"]).unwrap_err();
         assert_eq!(error.to_string(), "`path` has no entry `wlan`");
-        assert_eq!(error.hint(), "use one of `wifi`, `lte`, or an index from 0");
-        assert!(applied(&["path.2.radio=x"]).is_err());
+        assert_eq!(error.hint(), "use one of `wifi`, `lte`, or a number from 1 to 2");
+        let hint = |setting: &str| applied(&[setting]).unwrap_err().hint();
+        assert_eq!(hint("path.0.radio=x"), "entries are numbered from 1: `path.1` to `path.2`");
+        assert_eq!(hint("path.3.radio=x"), "entries are numbered from 1: `path.1` to `path.2`");
+        assert_eq!(hint("traffic.0.kind=x"), "entries are numbered from 1: `traffic.1`, the only entry");
+    }
+
+    #[test]
+    fn setting_is_located_in_the_changed_text() {
+        for (setting, keys, value) in [
+            ("path.lte.radio=x", vec!["path", "radio"], "\"x\""),
+            ("path.1.down.loss=0.02", vec!["path", "down", "loss"], "0.02"),
+            ("transport.scheduler=blest", vec!["transport", "scheduler"], "\"blest\""),
+            ("duration=5", vec!["duration"], "5"),
+        ] {
+            let text = applied(&[setting]).unwrap();
+            let spans = setting.parse::<Setting>().unwrap().locate(&text).unwrap();
+            assert_eq!(&text[spans.value], value, "{setting}");
+            let found: Vec<&str> = spans.keys.into_iter().map(|span| &text[span]).collect();
+            assert_eq!(found, keys, "{setting}");
+        }
     }
 
     #[test]

@@ -2,11 +2,11 @@
 
 mod scalar;
 
-pub(crate) use scalar::as_i64;
+pub(crate) use scalar::{as_i64, fraction, percent};
 
 use crate::diagnostic::{Invalid, Problems, Source};
 use crate::node::{Entry, Fields, Node, Value};
-use crate::shape::{Key, Need, Shape, Table, one_of};
+use crate::shape::{Key, Need, Shape, Table, list, one_of};
 use crate::suggest;
 use core::ops::Range;
 use std::collections::BTreeMap;
@@ -44,6 +44,11 @@ pub fn read_table(
 fn read_entry(key: &'static Key, value: &Spanned<DeValue<'_>>, problems: &mut Problems<'_>) -> Node {
     let before = problems.found.len();
     let node = read_value(key.name, &key.shape, value, problems);
+    if let [problem] = &mut problems.found[before..]
+        && let Some(hint) = scalar::hint_with_unit(key, value.get_ref())
+    {
+        problem.hint(hint);
+    }
     for problem in problems.found[before..].iter_mut().filter(|p| p.hint.is_none()) {
         problem.hint(format!("for example `{} = {}`", key.name, key.example));
     }
@@ -57,14 +62,30 @@ fn report_unknown_key(
     span: Range<usize>,
     problems: &mut Problems<'_>,
 ) -> Option<&'static str> {
-    let near = suggest(name, shape.names());
-    let hint = near
-        .map_or_else(|| "remove it: it has no effect".to_owned(), |near| format!("did you mean `{near}`?"));
+    let inner = inner_keys(shape, name);
+    let inner: Vec<&str> = inner.iter().map(String::as_str).collect();
+    let near = if inner.is_empty() { suggest(name, shape.names()) } else { None };
+    let hint = match (near, inner.as_slice()) {
+        (Some(near), _) => format!("did you mean `{near}`?"),
+        (None, []) => "remove it: it has no effect".to_owned(),
+        (None, inner) => format!("did you mean {}?", list(inner)),
+    };
     problems
         .add(span, format!("unknown key `{}` in {}", clip(name), shape.name))
         .expected(one_of(&shape.names()))
         .hint(hint);
     near
+}
+
+/// The keys called `name` in the tables of other keys: `down.delay` and `up.delay` for `delay`.
+fn inner_keys(shape: &Table, name: &str) -> Vec<String> {
+    let inner_table = |shape: &Shape| match shape {
+        Shape::Table(table) => Some(*table),
+        Shape::Or(_, Shape::Table(table)) => Some(*table),
+        _ => None,
+    };
+    let has_it = |key: &&Key| inner_table(&key.shape).is_some_and(|table| table.key(name).is_some());
+    shape.keys.iter().filter(has_it).map(|key| format!("{}.{name}", key.name)).collect()
 }
 
 /// Enters the default of an absent key, or reports that it is missing.
@@ -284,7 +305,7 @@ fn wrong_type(key: &str, shape: &Shape, found: &DeValue<'_>) -> Invalid {
             Some(format!("use double brackets: `[[{key}]]`, once for each"))
         }
         (Shape::Table(_), DeValue::Array(_)) => Some(format!("use single brackets: `[{key}]`")),
-        (Shape::Probability, DeValue::String(text)) => Some(scalar::percent_hint(text)),
+        (shape, DeValue::String(text)) if takes_probability(shape) => Some(scalar::percent_hint(key, text)),
         (Shape::Number { .. } | Shape::Integer { .. } | Shape::Flag, DeValue::String(_)) => {
             Some("write it without quotes".to_owned())
         }
@@ -292,6 +313,14 @@ fn wrong_type(key: &str, shape: &Shape, found: &DeValue<'_>) -> Invalid {
     };
     let message = format!("`{}` is {}", clip(key), type_name(found));
     Invalid { message, expected: None, hint }
+}
+
+fn takes_probability(shape: &Shape) -> bool {
+    match shape {
+        Shape::Probability => true,
+        Shape::Or(a, b) => takes_probability(a) || takes_probability(b),
+        _ => false,
+    }
 }
 
 fn type_name(value: &DeValue<'_>) -> &'static str {

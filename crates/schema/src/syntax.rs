@@ -1,7 +1,7 @@
 //! Diagnostics for text that is not TOML.
 
 use crate::diagnostic::{Diagnostic, Problems};
-use crate::read::clip;
+use crate::read::{clip, fraction, percent};
 use core::ops::Range;
 use toml::de::Error;
 
@@ -33,6 +33,12 @@ fn add(problems: &mut Problems<'_>, span: Range<usize>, message: &str) {
     let text = problems.source.text;
     let written = clip(text.get(span.clone()).unwrap_or_default());
     let problem = problems.add(span, format!("TOML: {message}"));
+    if let Some(percent) = percent(&written).filter(|_| unquoted) {
+        problem.message = format!("`{written}` is not a number");
+        problem.expected("a number from 0 to 1");
+        problem.hint(format!("write `{}` for {percent} %", fraction(percent)));
+        return;
+    }
     if unquoted {
         problem.message = format!("`{written}` is not in quotes");
         problem.expected("text and quantities with a unit in quotes");

@@ -22,6 +22,12 @@ pub trait ValueType: fmt::Debug + Sync {
     fn takes_numbers(&self) -> bool {
         false
     }
+    /// Completes a value that lacks its unit with the unit of `example`, a TOML value; `None` if
+    /// the value lacks anything else.
+    fn complete(&self, text: &str, example: &str) -> Option<String> {
+        let _ = (text, example);
+        None
+    }
     /// Parses the value of the key `key`.
     ///
     /// # Errors

@@ -160,7 +160,9 @@ impl Reader<'_, '_> {
             let Some(fields) = node.fields() else { continue };
             let pattern = fields.text("match").unwrap_or_default().to_owned();
             // The kernel's limit is 15 characters; wildcards may add some.
-            if pattern.is_empty() || pattern.len() > 64 || pattern.contains(['/', ' ']) {
+            let is_invalid = pattern.is_empty() || pattern.len() > 64 || pattern.contains(['/', ' ']);
+            // A missing name is reported already.
+            if is_invalid && fields.given("match") {
                 self.problems
                     .add(fields.span("match"), "invalid interface name")
                     .expected("a name of at most 15 characters, such as `wlan0`, `wlan*` or `wwan?`")

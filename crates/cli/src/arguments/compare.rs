@@ -26,7 +26,7 @@ Examples:
 Policies: none, wifi-only, lte-only, wifi-first, when-needed[:KEY=VALUE]..., qoe[:margin=TIME],
           allowance[:close|:backup], emtcp[:ideal|:mp-prio][:SHARE]
 Keys: as in docs/reference/scenario.md, with dots in between; after a list of tables, such as path,
-      comes the name of an entry or its index from 0. Values that are not TOML are taken as text.")]
+      comes the name of an entry or its number from 1. Values that are not TOML are taken as text.")]
 pub(crate) struct Compare {
     /// The scenario, a TOML file (docs/reference/scenario.md)
     #[arg(value_name = "SCENARIO.toml", value_hint = ValueHint::FilePath)]

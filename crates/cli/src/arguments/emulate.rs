@@ -1,6 +1,6 @@
 //! Arguments of `tandem emulate`.
 
-use super::{policy, setting};
+use super::{policy, positive_time, seed, setting};
 use clap::{Args, ValueEnum, ValueHint};
 use policy::PolicyConfig;
 use scenario::Setting;
@@ -41,7 +41,7 @@ pub(crate) struct Emulate {
     #[arg(long, value_name = "WHICH", default_value = "all")]
     pub(crate) mptcp: Sockets,
     /// Override the seed of the scenario
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = seed)]
     pub(crate) seed: Option<u64>,
     /// Override the policy of the scenario, for example by wifi-first or emtcp:mp-prio:0.4
     #[arg(long, value_name = "P", value_parser = policy)]
@@ -50,7 +50,7 @@ pub(crate) struct Emulate {
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
     pub(crate) set: Vec<Setting>,
     /// End COMMAND after this time, such as 20s; the duration of the scenario has no effect
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = positive_time)]
     pub(crate) duration: Option<units::Duration>,
     /// Disable segmentation offload: the kernel, not the emulator, splits data into packets
     /// (slower)

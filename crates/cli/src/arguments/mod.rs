@@ -3,29 +3,39 @@
 
 mod agent;
 mod capture;
+mod check;
 mod compare;
 mod emulate;
+mod examples;
 mod fidelity;
+mod groups;
+mod init;
 mod play;
 mod plot;
 mod profiles;
 mod proxy;
 mod reproduce;
 mod run;
+mod schema;
 mod serve;
 mod testbed;
 
 pub(crate) use agent::{Agent, AgentCommand, AgentStatus};
 pub(crate) use capture::Capture;
+pub(crate) use check::{Check, FileKind};
 pub(crate) use compare::{Compare, Variation};
 pub(crate) use emulate::{Emulate, Sockets};
+pub(crate) use examples::Examples;
 pub(crate) use fidelity::Fidelity;
+pub(crate) use groups::parse;
+pub(crate) use init::Init;
 pub(crate) use play::{CmcdMode, Play};
 pub(crate) use plot::{Plot, PlotFile, PlotFormat};
 pub(crate) use profiles::{Completions, Profiles};
 pub(crate) use proxy::{Proxy, ProxyCommand, ProxyRules, ProxyStatus};
 pub(crate) use reproduce::{Paper, Reproduce, World};
 pub(crate) use run::Run;
+pub(crate) use schema::Schema;
 pub(crate) use serve::Serve;
 pub(crate) use testbed::Testbed;
 
@@ -49,11 +59,12 @@ const STYLES: Styles = Styles::styled()
 #[derive(Debug, Parser)]
 #[command(name = "tandem", version, styles = STYLES, max_term_width = 100, after_help = "\
 Examples:
-  tandem run scenarios/wifi-lte.toml
-  tandem compare scenarios/wifi-lte.toml --policies none,wifi-first,emtcp
+  tandem init                                 write scenario.toml
+  tandem run scenario.toml
+  tandem compare scenario.toml --policies none,wifi-first,emtcp
   tandem reproduce emtcp
-  sudo tandem testbed scenarios/wifi-lte.toml
-  sudo tandem emulate scenarios/wifi-lte.toml -- bash
+  sudo tandem testbed scenario.toml
+  sudo tandem emulate scenario.toml -- bash
   sudo tandem agent --config /etc/tandem/agent.toml
   tandem proxy --upstream proxy.example:1080
   tandem play https://example.org/film.mpd
@@ -90,6 +101,9 @@ pub(crate) enum Colour {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Init(Init),
+    Examples(Examples),
+    Check(Check),
     Run(Run),
     Compare(Compare),
     Reproduce(Reproduce),
@@ -102,11 +116,7 @@ pub(crate) enum Command {
     Play(Box<Play>),
     Serve(Serve),
     Profiles(Profiles),
-    /// Print the JSON Schema of scenario files
-    #[command(after_help = "\
-Example (for editors with a TOML language server):
-  tandem schema > scenario.schema.json")]
-    Schema,
+    Schema(Schema),
     Completions(Completions),
 }
 
@@ -122,7 +132,52 @@ pub(crate) enum Format {
 }
 
 fn time(text: &str) -> Result<units::Duration, String> {
-    text.parse().map_err(|error: units::UnitError| error.to_string())
+    text.parse().map_err(|error: units::UnitError| {
+        let text = text.trim();
+        let hint = match error.suggestion() {
+            Some(meant) => format!("did you mean {meant}?"),
+            None if text.parse::<f64>().is_ok_and(|number| number >= 0.0) => {
+                format!("add the unit: `{text}s`")
+            }
+            None => "a time such as `20s`; units: ns, us, ms, s, min, h".to_owned(),
+        };
+        format!("{error}\n  hint: {hint}")
+    })
+}
+
+/// A time above zero.
+fn positive_time(text: &str) -> Result<units::Duration, String> {
+    match time(text)? {
+        units::Duration::ZERO => Err("it is zero\n  hint: a time above zero, such as `20s`".to_owned()),
+        time => Ok(time),
+    }
+}
+
+fn seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| {
+        let why = if text.starts_with('-') { "a seed is not negative" } else { "a seed is a whole number" };
+        format!("{why}\n  hint: any whole number from 0 to {}, such as 7", u64::MAX)
+    })
+}
+
+/// An address with a port to listen on.
+fn listening_address(text: &str) -> Result<std::net::SocketAddr, String> {
+    text.parse().map_err(|_| {
+        let port = text.trim_start_matches(':');
+        let (host, host_port) = text.rsplit_once(':').unwrap_or((text, ""));
+        let hint = if port.parse::<u16>().is_ok() {
+            format!("`127.0.0.1:{port}` for programs of this host, `0.0.0.0:{port}` for every interface")
+        } else if let Ok(address) = text.trim_matches(['[', ']']).parse::<std::net::IpAddr>() {
+            format!("add a port: `{}`", std::net::SocketAddr::new(address, 1080))
+        } else if host == "localhost" && host_port.parse::<u16>().is_ok() {
+            format!("`127.0.0.1:{host_port}`")
+        } else if !host.is_empty() && host_port.parse::<u16>().is_ok() {
+            format!("an address, not a name: `getent ahosts {host}` shows it")
+        } else {
+            "such as `127.0.0.1:1080` or `[::1]:1080`".to_owned()
+        };
+        format!("expected an IP address and a port\n  hint: {hint}")
+    })
 }
 
 fn setting(text: &str) -> Result<Setting, String> {
@@ -130,5 +185,10 @@ fn setting(text: &str) -> Result<Setting, String> {
 }
 
 fn policy(text: &str) -> Result<PolicyConfig, String> {
+    if text.trim().is_empty() {
+        let names: Vec<&str> = policy::REGISTRY.iter().map(|entry| entry.name).collect();
+        let hint = format!("remove a comma too many, or write one of {}", names.join(", "));
+        return Err(format!("the name of a policy is missing\n  hint: {hint}"));
+    }
     text.parse().map_err(|error: PolicyError| format!("{error}\n  hint: {}", error.hint()))
 }

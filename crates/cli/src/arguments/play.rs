@@ -1,6 +1,6 @@
 //! Arguments of `tandem play`.
 
-use super::{Format, Plot, time};
+use super::{Format, Plot, positive_time, time};
 use clap::{Args, ValueEnum, ValueHint};
 use std::path::PathBuf;
 
@@ -33,7 +33,7 @@ pub(crate) struct Play {
     #[arg(long, value_name = "URL")]
     pub(crate) server: Option<url::Url>,
     /// MANIFEST is a single file with this playing time, such as 66s
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = positive_time)]
     pub(crate) duration: Option<units::Duration>,
     #[arg(long, value_name = "RULE", default_value = "bola", value_parser = rule, help = rule_help())]
     pub(crate) rule: abr::Rule,
@@ -53,7 +53,7 @@ pub(crate) struct Play {
     #[arg(long)]
     pub(crate) no_abandon: bool,
     /// Stop after this time
-    #[arg(long = "for", value_name = "TIME", value_parser = time)]
+    #[arg(long = "for", value_name = "TIME", value_parser = positive_time)]
     pub(crate) limit: Option<units::Duration>,
     /// Number of sessions, one after another
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=10_000))]
@@ -112,7 +112,7 @@ pub(crate) enum CmcdMode {
 /// Help of `--rule`, with the registered rules.
 fn rule_help() -> String {
     let names: Vec<&str> = abr::RULES.iter().map(|rule| rule.name).collect();
-    format!("Adaptation rule: {} (docs/background/player.md)", names.join(", "))
+    format!("Adaptation rule: {} (`tandem schema --markdown` describes them)", names.join(", "))
 }
 
 fn rule(text: &str) -> Result<abr::Rule, String> {

@@ -1,7 +1,8 @@
 //! Arguments of `tandem proxy`.
 
-use super::Format;
+use super::{Format, listening_address};
 use clap::{Args, Subcommand, ValueHint};
+use proxy::network::NetworkError;
 use std::path::PathBuf;
 
 /// Carry the TCP connections of any program over Multipath TCP.
@@ -34,7 +35,7 @@ pub(crate) struct Proxy {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) config: Option<PathBuf>,
     /// Address to listen on [default: 127.0.0.1:1080]
-    #[arg(long, value_name = "ADDRESS:PORT", conflicts_with = "config")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = listening_address, conflicts_with = "config")]
     pub(crate) listen: Vec<std::net::SocketAddr>,
     /// Network of clients to serve, such as 192.0.2.0/24
     #[arg(long, value_name = "NETWORK", value_parser = network, conflicts_with = "config")]
@@ -94,7 +95,7 @@ pub(crate) struct ProxyRules {
 }
 
 fn network(text: &str) -> Result<proxy::network::Network, String> {
-    text.parse().map_err(|()| "expected a network such as 192.0.2.0/24 or 2001:db8::/32".to_owned())
+    text.parse().map_err(|error: NetworkError| format!("{error}\n  hint: {}", error.hint()))
 }
 
 fn destination(text: &str) -> Result<proxy::destination::Destination, String> {

@@ -1,6 +1,6 @@
 //! Arguments of `tandem run`.
 
-use super::{Format, Plot, policy, setting};
+use super::{Format, Plot, policy, seed, setting};
 use clap::{Args, ValueHint};
 use policy::PolicyConfig;
 use scenario::Setting;
@@ -26,7 +26,7 @@ pub(crate) struct Run {
     #[arg(value_name = "SCENARIO.toml", value_hint = ValueHint::FilePath)]
     pub(crate) scenario: PathBuf,
     /// Override the seed of the scenario
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = seed)]
     pub(crate) seed: Option<u64>,
     /// Override the policy of the scenario, for example by wifi-first or emtcp:mp-prio:0.4
     #[arg(long, value_name = "P", value_parser = policy)]

@@ -1,5 +1,6 @@
 //! Arguments of `tandem serve`.
 
+use super::listening_address;
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 
@@ -22,7 +23,7 @@ The API deletes a session by `DELETE /api/sessions/ID`, and selected ones by
 Prints the URL of the server. On SIGTERM it finishes open requests and ends.")]
 pub(crate) struct Serve {
     /// Address to listen on; port 0 for any free port
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8090")]
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8090", value_parser = listening_address)]
     pub(crate) listen: std::net::SocketAddr,
     /// Database of the sessions
     #[arg(long, value_name = "FILE", default_value = "tandem-out/sessions.db", value_hint = ValueHint::FilePath)]

@@ -1,6 +1,6 @@
 //! Arguments of `tandem testbed`.
 
-use super::{Format, Plot, policy, setting};
+use super::{Format, Plot, policy, positive_time, seed, setting};
 use clap::{Args, ValueHint};
 use policy::PolicyConfig;
 use scenario::Setting;
@@ -25,7 +25,7 @@ pub(crate) struct Testbed {
     #[arg(value_name = "SCENARIO.toml", value_hint = ValueHint::FilePath, required_unless_present = "clean")]
     pub(crate) scenario: Option<PathBuf>,
     /// Override the seed of the scenario
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = seed)]
     pub(crate) seed: Option<u64>,
     /// Override the policy of the scenario, for example by wifi-first or emtcp:mp-prio:0.4
     #[arg(long, value_name = "P", value_parser = policy)]
@@ -34,7 +34,7 @@ pub(crate) struct Testbed {
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
     pub(crate) set: Vec<Setting>,
     /// Override the duration of the scenario, for example by 20s
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = positive_time)]
     pub(crate) duration: Option<units::Duration>,
     /// Directory for the results [default: tandem-out/<scenario>-kernel]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]

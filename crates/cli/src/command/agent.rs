@@ -43,7 +43,8 @@ fn daemon(arguments: &Agent, terminal: Terminal) -> Result<(), Failure> {
     })
 }
 
-fn read(path: &Path) -> Result<Config, Failure> {
+/// Reads a configuration.
+pub(crate) fn read(path: &Path) -> Result<Config, Failure> {
     let name = path.display().to_string();
     let bytes = fs::read(path).map_err(|error| Failure::Unreadable {
         message: format!("cannot read the configuration {name}: {}", reason(&error)),

@@ -2,10 +2,13 @@
 
 pub(crate) mod agent;
 pub(crate) mod capture;
+pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod emulate;
+pub(crate) mod examples;
 pub(crate) mod fidelity;
+pub(crate) mod init;
 mod lwi_page;
 pub(crate) mod play;
 pub(crate) mod profiles;

@@ -127,8 +127,7 @@ fn source(arguments: &Play) -> Result<Source, Failure> {
     }
     let text = fs::read_to_string(name).map_err(|error| Failure::Unreadable {
         message: format!("cannot read the manifest {name}: {}", reason(&error)),
-        hint: "a URL starts with http:// or https://; docs/background/player.md describes the formats"
-            .to_owned(),
+        hint: "a URL starts with http:// or https://; `tandem check FILE` checks a local manifest".to_owned(),
     })?;
     let file_name = Path::new(name).file_name().map(|name| name.to_string_lossy().into_owned());
     let name = file_name.unwrap_or_else(|| name.clone());
@@ -162,9 +161,8 @@ fn session(
     played.map_err(|error| match error {
         PlayError::Manifest(message) => Failure::Unreadable {
             message,
-            hint:
-                "docs/background/player.md describes the manifests; `--server URL` sets the server of a local manifest"
-                    .to_owned(),
+            hint: "`tandem check FILE` explains problems of a local manifest; `--server URL` sets its server"
+                .to_owned(),
         },
         error => Failure::Other { message: error.to_string(), hint: String::new() },
     })

@@ -87,7 +87,8 @@ fn from_command_line(arguments: &Proxy) -> Config {
     config
 }
 
-fn read(path: &Path) -> Result<Config, Failure> {
+/// Reads a configuration.
+pub(crate) fn read(path: &Path) -> Result<Config, Failure> {
     let name = path.display().to_string();
     let bytes = fs::read(path).map_err(|error| Failure::Unreadable {
         message: format!("cannot read the configuration {name}: {}", reason(&error)),

@@ -91,7 +91,7 @@ fn config(arguments: &Serve) -> Result<Config, Failure> {
             let manifest = Manifest::from_json(&path.display().to_string(), &read(path)?);
             Some(manifest.map_err(|error| Failure::Unreadable {
                 message: error.to_string(),
-                hint: "docs/background/player.md describes the format".to_owned(),
+                hint: "`tandem examples film.json` prints an example, `tandem check FILE` explains a problem".to_owned(),
             })?)
         }
         None => None,

@@ -79,7 +79,7 @@ fn csv_has_a_row_for_each_policy_and_figure() {
 fn every_combination_of_values_is_a_case() {
     let place = Place::new();
     let vary = "transport.scheduler=min-rtt,redundant";
-    let wifi = "path.0.down.rate=2Mbps,\"9Mbps\"";
+    let wifi = "path.1.down.rate=2Mbps,\"9Mbps\"";
     let options = ["--vary", vary, "--vary", wifi, "--policies", "none,wifi-first", "--seeds", "1"];
     let printed = place.done(&[&["compare", "tiny.toml", "--format", "json"][..], &options].concat());
     let compared: serde_json::Value = serde_json::from_str(&printed).unwrap();
@@ -98,9 +98,9 @@ fn every_combination_of_values_is_a_case() {
             "wifi-first scheduler=redundant rate=9Mbps",
         ]
     );
-    let settings = serde_json::json!({"transport.scheduler": "redundant", "path.0.down.rate": "2Mbps"});
+    let settings = serde_json::json!({"transport.scheduler": "redundant", "path.1.down.rate": "2Mbps"});
     assert_eq!((&cases[4]["settings"], &cases[4]["policy"]), (&settings, &serde_json::json!("none")));
-    let set = ["--set", "transport.scheduler=redundant", "--set", "path.0.down.rate=2Mbps"];
+    let set = ["--set", "transport.scheduler=redundant", "--set", "path.1.down.rate=2Mbps"];
     let run = place.done(&[&["run", "tiny.toml", "--policy", "none", "--format", "json"][..], &set].concat());
     let run: serde_json::Value = serde_json::from_str(&run).unwrap();
     let energy = |case: &serde_json::Value| case["figures"]["energy_j"]["mean"].clone();
@@ -118,7 +118,7 @@ fn impossible_variations_are_reported_before_anything_runs() {
         "transport.shceduler=blest",
         "transport.scheduler=bless",
         "path.wlan.down.loss=0,0.01",
-        "path.0=1",
+        "path.1=1",
         "duration.seconds=1",
     ] {
         let output = place.run(&["compare", "tiny.toml", "--vary", vary, "--seeds", "1"]);

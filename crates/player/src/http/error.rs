@@ -70,7 +70,13 @@ impl fmt::Display for HttpError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Url(what) | Self::Broken(what) | Self::Invalid(what) => f.write_str(what),
-            Self::Connect(to, error) => write!(f, "cannot connect to {to}: {error}"),
+            Self::Connect(to, error) => {
+                // The error may name the destination itself.
+                let text = error.to_string();
+                let reason = text.strip_prefix(&format!("cannot connect to {to}: ")).unwrap_or(&text);
+                let reason = reason.split(" (os error").next().unwrap_or_default();
+                write!(f, "cannot connect to {to}: {reason}")
+            }
             Self::Timeout(what, after) => write!(f, "{what} within {} s", after.as_secs_f64()),
             Self::Status(status, _) => write!(f, "the server responds with status {status}"),
         }

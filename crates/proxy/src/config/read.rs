@@ -3,7 +3,7 @@
 use super::{Config, Listen, ListenerProtocol, Upstream, UpstreamProtocol, format};
 use crate::Error;
 use crate::credentials::{Credential, Users};
-use crate::network::Network;
+use crate::network::{Network, NetworkError};
 use linux::socket::Protocol;
 use quantities::Quantities as _;
 use schema::node::{Fields, Node};
@@ -126,11 +126,15 @@ impl Reader<'_, '_> {
             let Some(text) = node.text() else { continue };
             match text.parse() {
                 Ok(network) => networks.push(network),
-                Err(()) => {
+                Err(error) => {
+                    let message = match error {
+                        NetworkError::Form => format!("`{}` is not a network", schema::read::clip(text)),
+                        _ => error.to_string(),
+                    };
                     self.problems
-                        .add(node.span.clone(), format!("`{}` is not a network", schema::read::clip(text)))
+                        .add(node.span.clone(), message)
                         .expected("an address, or a prefix with its length and no host bits set")
-                        .hint("such as `192.0.2.7`, `192.0.2.0/24` or `2001:db8::/32`");
+                        .hint(error.hint());
                 }
             }
         }

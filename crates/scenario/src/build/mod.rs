@@ -77,6 +77,7 @@ pub(crate) fn build(root: &Fields, problems: &mut Problems<'_>, files: &dyn File
         traces: BTreeMap::new(),
         used_traces: Vec::new(),
         profiles: BTreeMap::new(),
+        manifests: BTreeMap::new(),
     };
     builder.scenario(root)
 }
@@ -88,6 +89,7 @@ struct Builder<'a, 'f> {
     traces: BTreeMap<TraceKey, Option<Arc<ReadTrace>>>,
     used_traces: Vec<UsedTrace>,
     profiles: BTreeMap<String, Option<Arc<::radio::Profile>>>,
+    manifests: BTreeMap<String, Option<abr::Manifest>>,
 }
 
 impl Builder<'_, '_> {

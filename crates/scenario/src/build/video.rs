@@ -3,6 +3,7 @@
 use super::{Builder, FileProblem};
 use ::traffic::Kind;
 use abr::{BOLA, Manifest, PlayerConfig, Rule, Video};
+use core::ops::Range;
 use quantities::{Quantities as _, QuantityNode as _};
 use schema::node::{Fields, Node};
 use std::sync::Arc;
@@ -50,10 +51,20 @@ impl Builder<'_, '_> {
         Kind::Video(Arc::new(Video { request, wait, ..Video::new(manifest, player) }))
     }
 
+    /// The list of sizes in a file. A file that several videos name is read once, and its problems
+    /// are reported once.
     fn manifest_file(&mut self, fields: &Fields) -> Option<Manifest> {
         let path = fields.text("manifest")?;
-        let span = fields.span("manifest");
-        let text = self.read_file(path, &span)?;
+        if let Some(known) = self.manifests.get(path) {
+            return known.clone();
+        }
+        let manifest = self.read_manifest(path, &fields.span("manifest"));
+        self.manifests.insert(path.to_owned(), manifest.clone());
+        manifest
+    }
+
+    fn read_manifest(&mut self, path: &str, span: &Range<usize>) -> Option<Manifest> {
+        let text = self.read_file(path, span)?;
         Manifest::from_json(path, &text)
             .map_err(|error| {
                 let (expected, found) = expectation(&error.message);
@@ -63,9 +74,9 @@ impl Builder<'_, '_> {
                     column: error.place.map(|(_, column)| column),
                     message: format!("malformed manifest: {found}"),
                     expected: expected.to_owned(),
-                    hint: "docs/background/player.md has an example".to_owned(),
+                    hint: "`tandem examples film.json` prints an example".to_owned(),
                 };
-                self.report_in_file(&text, problem, &span);
+                self.report_in_file(&text, problem, span);
             })
             .ok()
     }
@@ -106,6 +117,6 @@ impl Builder<'_, '_> {
 fn expectation(message: &str) -> (&str, &str) {
     match message.split_once(", found ").and_then(|(a, found)| Some((a.split_once("expected ")?.1, found))) {
         Some(halves) => halves,
-        None => ("a manifest as described in docs/background/player.md", message),
+        None => ("a list of segment sizes such as `tandem examples film.json`", message),
     }
 }

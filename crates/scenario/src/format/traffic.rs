@@ -134,7 +134,7 @@ pub(super) static TRAFFIC: Table = Table {
             name: "manifest",
             shape: Shape::Or(&Shape::File, &Shape::Table(&MANIFEST)),
             need: Absent("`video` needs it"),
-            doc: "`video`: the video to play: a JSON file (docs/background/player.md), or a table for \
+            doc: "`video`: the video to play: a JSON file of sizes (docs/reference/sizes.md), or a table for \
                   segments of constant bitrate.",
             example: "{ bitrates = \"16Mbps\", duration = \"66s\" }",
         },

@@ -3,9 +3,9 @@
 use super::clip;
 use crate::diagnostic::Invalid;
 use crate::node::Value;
-use crate::shape::{Choice, Shape, one_of};
+use crate::shape::{Choice, Key, Shape, one_of};
 use crate::suggest;
-use crate::value_type::Literal;
+use crate::value_type::{Literal, ValueType};
 use toml::de::{DeInteger, DeValue};
 
 /// Parses a value whose TOML type fits its shape.
@@ -45,16 +45,54 @@ fn probability(key: &str, found: &DeValue<'_>) -> Result<Value, Invalid> {
         return Ok(Value::Number(number));
     }
     let percent = number.filter(|n| *n > 1.5 && *n <= 100.0);
-    let hint = percent.map(|percent| format!("{percent} % is written `{}`", percent / 100.0));
+    let hint = percent.map(|percent| percent_correction(key, percent));
     Err(Invalid { hint, ..out_of_range(key, found) })
 }
 
 /// The hint for a probability that was written as text.
-pub(super) fn percent_hint(text: &str) -> String {
-    let percent = text.trim().strip_suffix('%').and_then(|n| n.trim().parse::<f64>().ok());
-    match percent {
-        Some(percent) => format!("{percent} % is written `{}`, without quotes", percent / 100.0),
+pub(super) fn percent_hint(key: &str, text: &str) -> String {
+    match percent(text) {
+        Some(percent) => percent_correction(key, percent),
         None => "write the number without quotes".to_owned(),
+    }
+}
+
+/// The number before a percent sign.
+pub(crate) fn percent(text: &str) -> Option<f64> {
+    let number = text.trim().strip_suffix('%')?.trim().parse::<f64>().ok()?;
+    (0.0..=100.0).contains(&number).then_some(number)
+}
+
+/// A percentage as a number from 0 to 1, without the noise of binary fractions.
+pub(crate) fn fraction(percent: f64) -> String {
+    let text = format!("{:.9}", percent / 100.0);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+fn percent_correction(key: &str, percent: f64) -> String {
+    format!("`{} = {}` stands for {percent} %", clip(key), fraction(percent))
+}
+
+/// The hint for a quantity without a unit: the value with the unit of the key's example.
+pub(super) fn hint_with_unit(key: &Key, found: &DeValue<'_>) -> Option<String> {
+    let value_type = custom(&key.shape)?;
+    match found {
+        DeValue::String(text) => {
+            Some(format!("`{} = \"{}\"`", key.name, value_type.complete(&clip(text), key.example)?))
+        }
+        number @ (DeValue::Integer(_) | DeValue::Float(_)) => {
+            let value = value_type.complete(&number_text(number), key.example)?;
+            Some(format!("add the unit, in quotes: `{} = \"{value}\"`", key.name))
+        }
+        _ => None,
+    }
+}
+
+fn custom(shape: &Shape) -> Option<&'static dyn ValueType> {
+    match shape {
+        Shape::Custom(value_type) => Some(*value_type),
+        Shape::Or(a, b) => custom(a).or_else(|| custom(b)),
+        _ => None,
     }
 }
 

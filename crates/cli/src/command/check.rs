@@ -1,0 +1,187 @@
+//! `tandem check`.
+
+use super::{agent, proxy};
+use crate::arguments::{Check, FileKind};
+use crate::failure::{Failure, reason};
+use crate::input::Input;
+use crate::output::{self, Terminal};
+use experiments::warnings::{self, World};
+use link::{TraceReading, TraceText};
+use scenario::Scenario;
+use schema::Source;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+pub(crate) fn run(arguments: &Check, terminal: Terminal) -> Result<(), Failure> {
+    let mut invalid = 0;
+    for path in &arguments.files {
+        match check(path, arguments.kind, terminal) {
+            Ok(facts) => output::write(&format!("{}: {facts}\n", path.display()))?,
+            Err(failure) => {
+                invalid += 1;
+                terminal.report(&failure);
+            }
+        }
+    }
+    if invalid == 0 {
+        return Ok(());
+    }
+    if arguments.files.len() > 1 {
+        terminal.note(&format!("{invalid} of {} files are invalid", arguments.files.len()));
+    }
+    Err(Failure::Reported { code: 3 })
+}
+
+/// Checks one file and describes it in a line.
+fn check(path: &Path, kind: Option<FileKind>, terminal: Terminal) -> Result<String, Failure> {
+    let name = path.display().to_string();
+    let bytes = fs::read(path).map_err(|error| Failure::Unreadable {
+        message: format!("cannot read {name}: {}", reason(&error)),
+        hint: "name a file; `tandem init` writes a scenario".to_owned(),
+    })?;
+    if is_capture(&bytes) {
+        return Err(Failure::Unreadable {
+            message: format!("{name} is a capture"),
+            hint: format!("`tandem capture {name}` analyses it"),
+        });
+    }
+    let text = schema::utf8(&name, &bytes).map_err(Failure::Input)?;
+    match kind.unwrap_or_else(|| kind_of(&name, text)) {
+        FileKind::Scenario => check_scenario(path, terminal),
+        FileKind::Agent => {
+            let config = agent::read(path)?;
+            Ok(format!("valid configuration of the agent: {}", counted(config.interfaces.len(), "interface")))
+        }
+        FileKind::Proxy => {
+            let config = proxy::read(path)?;
+            config.check().map_err(|error| Failure::Unreadable {
+                message: format!("{name}: {error}"),
+                hint: error.hint().to_owned(),
+            })?;
+            Ok(format!(
+                "valid configuration of the proxy: {}",
+                counted(config.listen.len(), "listening address")
+            ))
+        }
+        FileKind::Profile => {
+            let profile = radio::Profile::from_toml(&name, text).map_err(Failure::Input)?;
+            let stages = counted(profile.tail.len(), "tail stage");
+            Ok(format!("valid radio profile: {}, {} active, {stages}", profile.kind, profile.active))
+        }
+        FileKind::Manifest => check_mpd(&name, text),
+        FileKind::Sizes => check_sizes(&name, text),
+        FileKind::Trace => check_trace(&name, text),
+    }
+}
+
+fn check_scenario(path: &Path, terminal: Terminal) -> Result<String, Failure> {
+    let scenario = Input::read(path)?.scenario(&[])?;
+    terminal.warn(&warnings::of(&scenario.experiment, World::Simulation));
+    Ok(format!("valid scenario: {}", facts(&scenario)))
+}
+
+/// A scenario in one line.
+pub(crate) fn facts(scenario: &Scenario) -> String {
+    let experiment = &scenario.experiment;
+    let paths: Vec<&str> = experiment.paths.iter().map(|path| path.name.as_str()).collect();
+    let connections = counted(experiment.traffic.len(), "connection");
+    let mut text = format!("{} ({}), {connections}", counted(paths.len(), "path"), paths.join(", "));
+    if !experiment.background.is_empty() {
+        let _ = write!(text, ", {} of datagrams", counted(experiment.background.len(), "flow"));
+    }
+    if !scenario.traces.is_empty() {
+        let _ = write!(text, ", {}", counted(scenario.traces.len(), "trace"));
+    }
+    text + &format!(", {}, policy {}", experiment.duration, experiment.device.policy)
+}
+
+fn check_mpd(name: &str, text: &str) -> Result<String, Failure> {
+    // Relative addresses need a base; the segments themselves are not requested.
+    let base = url::Url::parse("http://localhost/").ok();
+    let presentation =
+        dash::Presentation::parse(name, text, base.as_ref()).map_err(|error| Failure::Unreadable {
+            message: format!("invalid manifest: {error}"),
+            hint: "static MPDs with on-demand segments are supported (docs/reference/dash.md)".to_owned(),
+        })?;
+    Ok(format!("valid DASH manifest: {}", counted(presentation.representations.len(), "representation")))
+}
+
+fn check_sizes(name: &str, text: &str) -> Result<String, Failure> {
+    let sizes = abr::Manifest::from_json(name, text).map_err(|error| {
+        let span = match error.place {
+            Some((line, _)) => Source::new(name, text).line_span(line),
+            None => 0..0,
+        };
+        let mut problem = Source::new(name, text).diagnostic(span, error.message);
+        problem.hint("`tandem examples film.json` prints an example");
+        Failure::Input(vec![problem])
+    })?;
+    let (bitrates, segments) =
+        (counted(sizes.bitrates().len(), "bitrate"), counted(sizes.segments(), "segment"));
+    Ok(format!("valid list of segment sizes: {segments}, {bitrates}, {}", sizes.duration()))
+}
+
+fn check_trace(name: &str, text: &str) -> Result<String, Failure> {
+    let reading = TraceReading::of(&TraceText::new(name, text), None).map_err(|error| {
+        let source = Source::new(name, text);
+        let mut problem = source.diagnostic(
+            source.line_span(error.line.unwrap_or(1)),
+            format!("malformed trace: found {}", error.found),
+        );
+        problem.expected(error.expected).hint(error.hint);
+        Failure::Input(vec![problem])
+    })?;
+    let summary = reading.trace.summary();
+    Ok(format!("valid trace: {}, {}, mean {}", reading.format, summary.length, summary.mean))
+}
+
+/// The kind that the content of a file looks like.
+fn kind_of(name: &str, text: &str) -> FileKind {
+    let start = text.trim_start_matches('\u{feff}').trim_start();
+    if start.starts_with('<') {
+        return FileKind::Manifest;
+    }
+    if start.starts_with('{') && text.contains("segment_") {
+        return FileKind::Sizes;
+    }
+    let keys: Vec<&str> = text.lines().filter_map(top_key).collect();
+    let has = |names: &[&str]| keys.iter().any(|key| names.contains(key));
+    if has(&["path", "traffic", "transport", "cell"]) {
+        FileKind::Scenario
+    } else if has(&["interface", "connection", "interval"]) {
+        FileKind::Agent
+    } else if has(&["listen", "clients", "destinations", "upstream", "limits", "timeouts"]) {
+        FileKind::Proxy
+    } else if has(&["up_per_mbps", "down_per_mbps", "inactivity", "tail", "promotion"]) {
+        FileKind::Profile
+    } else if Path::new(name).extension().is_some_and(|extension| extension == "toml") {
+        FileKind::Scenario
+    } else {
+        FileKind::Trace
+    }
+}
+
+/// The key of a line that begins a table or sets a key: `path` for `[[path]]`.
+fn top_key(line: &str) -> Option<&str> {
+    let line = line.trim();
+    if let Some(header) = line.strip_prefix('[') {
+        return header.trim_matches(['[', ' ']).split(['.', ']', ' ']).next();
+    }
+    line.split_once('=').map(|(key, _)| key.trim())
+}
+
+/// True for the first bytes of pcap and pcapng files.
+fn is_capture(bytes: &[u8]) -> bool {
+    let magics = [[0x0a, 0x0d, 0x0d, 0x0a], [0xa1, 0xb2, 0xc3, 0xd4], [0xd4, 0xc3, 0xb2, 0xa1]];
+    bytes.get(..4).is_some_and(|start| magics.iter().any(|magic| start == magic))
+}
+
+/// "1 path", "2 paths".
+fn counted(count: usize, noun: &str) -> String {
+    match (count, noun.ends_with('s')) {
+        (1, _) => format!("1 {noun}"),
+        (_, true) => format!("{count} {noun}es"),
+        (_, false) => format!("{count} {noun}s"),
+    }
+}

@@ -1,0 +1,99 @@
+//! Text of new scenarios, from traces or a capture.
+//!
+//! Values that the input does not have are marked as assumed.
+
+mod capture;
+mod traces;
+
+pub(crate) use capture::from_capture;
+pub(crate) use traces::from_traces;
+
+use std::fmt::Write as _;
+
+/// A radio technology, with what a new scenario assumes of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Technology {
+    /// Words in names of files and interfaces.
+    words: &'static [&'static str],
+    /// Power profile.
+    radio: &'static str,
+    /// One-way delay.
+    delay: &'static str,
+}
+
+const WIFI: Technology =
+    Technology { words: &["wifi", "wlan", "wl", "wlp"], radio: "huang2012.wifi", delay: "10ms" };
+const LTE: Technology = Technology {
+    words: &["lte", "4g", "cell", "cellular", "wwan", "rmnet"],
+    radio: "huang2012.lte",
+    delay: "40ms",
+};
+const TECHNOLOGIES: [Technology; 5] = [
+    WIFI,
+    LTE,
+    Technology { words: &["5g", "nr"], radio: "narayanan2021.5g-low", delay: "20ms" },
+    Technology { words: &["3g", "umts", "hspa"], radio: "huang2012.3g", delay: "75ms" },
+    Technology { words: &["bluetooth", "bt"], radio: "aro.bluetooth", delay: "40ms" },
+];
+
+impl Technology {
+    /// The technology that a name tells; otherwise Wi-Fi for the first path, LTE for others.
+    fn of(name: &str, index: usize) -> Self {
+        let lower = name.to_lowercase();
+        let words = || lower.split(|c: char| !c.is_ascii_alphanumeric());
+        let fits = |technology: &&Self| {
+            words().any(|word| {
+                let letters = word.trim_end_matches(|c: char| c.is_ascii_digit());
+                technology.words.iter().any(|known| *known == word || *known == letters)
+            })
+        };
+        TECHNOLOGIES.iter().find(fits).copied().unwrap_or(if index == 0 { WIFI } else { LTE })
+    }
+}
+
+/// Names that are valid in a scenario, each once.
+fn unique_names(names: &[String]) -> Vec<String> {
+    const MAX_CHARS: usize = 48;
+    let mut unique: Vec<String> = Vec::new();
+    for name in names {
+        let usable: String =
+            name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' }).collect();
+        let usable: String = usable.trim_matches('-').chars().take(MAX_CHARS).collect();
+        let base = if usable.is_empty() { "path".to_owned() } else { usable };
+        let mut candidate = base.clone();
+        let mut number = 2;
+        while unique.contains(&candidate) {
+            candidate = format!("{base}-{number}");
+            number += 1;
+        }
+        unique.push(candidate);
+    }
+    unique
+}
+
+/// The head of a new scenario: duration, device.
+fn head(text: &mut String, origin: &str, duration: &str) {
+    let _ = write!(
+        text,
+        "\
+# {origin}
+# Values marked as assumed are not in the input: replace them by what you know.
+# `tandem schema` describes every key for editors, `tandem examples` lists commented examples.
+
+seed = 1
+{duration}
+
+[device]
+battery = \"15Wh\"            # assumed: a phone
+policy = \"none\"             # plain Multipath TCP; `tandem help compare` lists the policies
+"
+    );
+}
+
+/// The transport of a new scenario.
+const TRANSPORT: &str = "
+[transport]
+protocol = \"mptcp\"          # or \"tcp\" with `path`
+scheduler = \"min-rtt\"
+congestion = \"lia\"
+";

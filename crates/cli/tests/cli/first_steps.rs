@@ -1,0 +1,175 @@
+//! `tandem init`, `tandem examples` and `tandem check`, without a checkout.
+
+use crate::support::{Output, Place};
+use std::fmt::Write as _;
+
+const WIFI: &str = include_str!("../../../../traces/walk-away.wifi.csv");
+const LTE: &str = include_str!("../../../../traces/walk-away.lte.csv");
+
+/// Output of several commands, as a terminal shows it.
+fn session(place: &Place, lines: &[&[&str]]) -> String {
+    let mut shown = String::new();
+    for arguments in lines {
+        let Output { code, out, err } = place.run(arguments);
+        let _ = write!(shown, "$ tandem {}\n{out}{err}", arguments.join(" "));
+        if code != 0 {
+            let _ = writeln!(shown, "[exit code {code}]");
+        }
+        shown.push('\n');
+    }
+    shown
+}
+
+/// A scenario that `tandem init` wrote is accepted by `check` and `run`.
+fn assert_usable(place: &Place, file: &str) {
+    let checked = place.run(&["check", file]);
+    assert_eq!((checked.code, checked.err.as_str()), (0, ""), "{file}");
+    let ran = place.run(&["run", file, "-q"]);
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{file}");
+}
+
+#[test]
+fn examples_are_listed_shown_and_copied() {
+    let place = Place::new();
+    insta::assert_snapshot!(place.done(&["examples"]));
+    assert!(place.done(&["examples", "wifi-lte"]).contains("[[path]]"));
+    assert!(place.done(&["examples", "film.json"]).contains("segment_sizes_bits"));
+    let copied = place.done(&["examples", "--copy", "wifi-weakens", "film", "--to", "copies"]);
+    assert_eq!(
+        copied,
+        "copies/wifi-weakens.toml\ncopies/traces/walk-away.lte.csv\ncopies/traces/walk-away.wifi.csv\n\
+         copies/film.toml\ncopies/film.json\n"
+    );
+    assert_usable(&place, "copies/wifi-weakens.toml");
+    assert_usable(&place, "copies/film.toml");
+}
+
+#[test]
+fn every_example_is_usable_as_a_copy() {
+    let place = Place::new();
+    let list: serde_json::Value =
+        serde_json::from_str(&place.done(&["examples", "--format", "json"])).unwrap();
+    for scenario in list["scenarios"].as_array().unwrap() {
+        let name = scenario["name"].as_str().unwrap();
+        place.done(&["examples", "--copy", name]);
+        let checked = place.run(&["check", &format!("{name}.toml")]);
+        assert_eq!((checked.code, checked.err.as_str()), (0, ""), "{name}");
+    }
+}
+
+#[test]
+fn init_writes_a_usable_scenario_and_replaces_nothing() {
+    let place = Place::new();
+    insta::assert_snapshot!(session(
+        &place,
+        &[
+            &["init"],
+            &["check", "scenario.toml"],
+            &["init", "--from", "handover"],
+            &["init", "walk.toml", "--from", "wifi-weakens"],
+            &["init", "x.toml", "--from", "handoverr"],
+            &["init", "tiny.toml"],
+        ],
+    ));
+    assert_usable(&place, "scenario.toml");
+    assert_usable(&place, "walk.toml");
+    assert_eq!(place.read("tiny.toml"), crate::support::TINY);
+}
+
+#[test]
+fn init_makes_paths_of_traces() {
+    let place = Place::new();
+    place.write("walk.wifi.csv", WIFI);
+    place.write("traces/walk.lte.down.csv", LTE);
+    place.write("traces/walk.lte.up.csv", LTE);
+    let traces = ["walk.wifi.csv", "traces/walk.lte.down.csv", "traces/walk.lte.up.csv"];
+    let shown = session(&place, &[&[&["init", "new/walk.toml", "--traces"][..], &traces].concat()]);
+    insta::assert_snapshot!(format!("{shown}{}", place.read("new/walk.toml")));
+    assert_usable(&place, "new/walk.toml");
+    let missing = place.run(&["init", "x.toml", "--traces", "nowhere.csv"]);
+    assert_eq!(missing.code, 3);
+    insta::assert_snapshot!("init_without_a_trace", missing.err);
+    assert!(!place.list("").contains(&"x.toml".to_owned()));
+}
+
+#[test]
+fn init_takes_paths_and_traffic_of_a_capture() {
+    let place = Place::new();
+    place.done(&["run", "tiny.toml", "--pcap", "--out", "out"]);
+    place.done(&["init", "seen.toml", "--capture", "out/capture.pcapng"]);
+    insta::assert_snapshot!(place.read("seen.toml"));
+    assert_usable(&place, "seen.toml");
+    let wrong = place.run(&["init", "x.toml", "--capture", "tiny.toml"]);
+    assert_eq!(wrong.code, 3, "{}", wrong.err);
+}
+
+#[test]
+fn check_finds_the_kind_of_a_file() {
+    let place = Place::new();
+    for (file, arguments) in [
+        ("agent.toml", &["agent", "example-config"][..]),
+        ("proxy.toml", &["proxy", "example-config"]),
+        ("radio.toml", &["profiles", "huang2012.lte"]),
+        ("film.json", &["examples", "film.json"]),
+        ("bus.json", &["examples", "lte-bus.json"]),
+        ("walk.csv", &["examples", "walk-away.wifi.csv"]),
+    ] {
+        place.write(file, &place.done(arguments));
+    }
+    place.write("users", "alice:secret\n");
+    place.write("film.mpd", MPD);
+    place.done(&["run", "tiny.toml", "--pcap", "--out", "out"]);
+    insta::assert_snapshot!(session(
+        &place,
+        &[
+            &[
+                "check",
+                "tiny.toml",
+                "agent.toml",
+                "radio.toml",
+                "film.mpd",
+                "film.json",
+                "bus.json",
+                "walk.csv"
+            ],
+            &["check", "out/capture.pcapng"],
+            &["check", "nowhere.toml"],
+        ],
+    ));
+}
+
+#[test]
+fn check_reports_problems_and_warnings_of_every_file() {
+    let place = Place::new();
+    place.write("bad.toml", &crate::support::TINY.replace("4Mbps", "4MBps"));
+    place.write(
+        "useless.toml",
+        &crate::support::TINY.replace("[device]", "[device]\njoint_power = \"1W\"").replacen(
+            "actuator = \"mp-prio\" }",
+            "actuator = \"mp-prio\" }\n[transport]\nmax_addresses = 2",
+            1,
+        ),
+    );
+    place.write("agent.toml", "[[interface]]\nnam = \"wlan0\"\n");
+    place.write("radio.toml", "kind = \"lte\"\nup_per_mbps = \"438\"\n");
+    place.write(
+        "sizes.json",
+        "{\"segment_duration_ms\": 2000, \"bitrates_kbps\": [], \"segment_sizes_bits\": []}",
+    );
+    place.write("film.mpd", "<MPD></MPD>");
+    place.write("trace.csv", "1,500000\n2,fast\n");
+    let files =
+        ["bad.toml", "useless.toml", "agent.toml", "radio.toml", "sizes.json", "film.mpd", "trace.csv"];
+    insta::assert_snapshot!(session(&place, &[&[&["check"][..], &files].concat()]));
+    let forced = place.run(&["check", "--as", "agent", "tiny.toml"]);
+    assert_eq!(forced.code, 3);
+    assert!(forced.err.contains("unknown key `path`"), "{}", forced.err);
+}
+
+const MPD: &str = r#"<MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="static" mediaPresentationDuration="PT4S">
+  <Period><AdaptationSet mimeType="video/mp4">
+    <SegmentTemplate media="$RepresentationID$/$Number$.m4s" duration="2" startNumber="1"/>
+    <Representation id="low" bandwidth="500000"/><Representation id="high" bandwidth="2000000"/>
+  </AdaptationSet></Period>
+</MPD>
+"#;
