@@ -288,3 +288,57 @@ fn needs_chromium_buttons_save_each_chart_as_svg_and_png() {
         assert!((width - 2008.0).abs() < 7.0, "{width}");
     }
 }
+
+const LOG_ZOOM: &str = r"
+const result = { errors: window.errors };
+const frames = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+(async () => {
+  const svg = document.querySelector('figure.lines svg.wide');
+  const labels = () => [...svg.querySelectorAll('.grid.x text')].map((t) => t.textContent);
+  svg.scrollIntoView();
+  result.before = labels();
+  svg.focus();
+  const key = (name) => svg.dispatchEvent(new KeyboardEvent('keydown', { key: name, bubbles: true }));
+  key('+');
+  await frames();
+  result.zoomed = labels();
+  key('0');
+  await frames();
+  result.after = labels();
+  const box = svg.getBoundingClientRect();
+  const [left, right] = svg.dataset.x.split(' ').map(Number);
+  const x = box.left + (left + right) / 2 * box.width / svg.viewBox.baseVal.width;
+  svg.dispatchEvent(new PointerEvent('pointermove', { bubbles: true, clientX: x, clientY: box.top + 60 }));
+  result.cursor = svg.querySelector('.cursor text').textContent;
+})().catch((error) => window.errors.push(String(error.stack))).then(() => {
+  const pre = document.createElement('pre');
+  pre.id = 'result';
+  pre.textContent = JSON.stringify(result);
+  document.body.append(pre);
+});
+";
+
+#[test]
+#[ignore = "needs chromium"]
+fn needs_chromium_logarithmic_axis_keeps_its_labels_while_zoomed() {
+    let chart =
+        Lines::new("delay", Axis::new("delay").unit("ms").log().from(1.0).to(10_000.0), Axis::new("share"))
+            .line(Line::cdf("a", [1.0, 3.0, 40.0, 10_000.0]))
+            .line(Line::cdf("b", [2.0, 30.0, 400.0, 8000.0]));
+    let html = Page::new("p").section(Section::new("s").chart(chart)).to_html();
+    let html = html.replacen("<head>", &format!("<head>{WATCH}"), 1).replacen(
+        "</body>",
+        &format!("<script>{LOG_ZOOM}</script></body>"),
+        1,
+    );
+    let dom = render(&html);
+    let (_, tail) = dom.rsplit_once("<pre id=\"result\">").expect("the script finishes");
+    let result = result(&format!("<pre id=\"result\">{tail}"));
+    assert_eq!(result["errors"], serde_json::json!([]));
+    assert_eq!(result["before"], serde_json::json!(["1", "10", "100", "1000", "10\u{2009}000"]));
+    assert_eq!(result["zoomed"], serde_json::json!(["10", "20", "50", "100", "200", "500", "1000"]));
+    assert_eq!(result["after"], result["before"]);
+    // The middle of a logarithmic axis from 1 to 10000.
+    let cursor = result["cursor"].as_str().unwrap();
+    assert!(cursor.starts_with("100") && cursor.ends_with("ms"), "{cursor}");
+}

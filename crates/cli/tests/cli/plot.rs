@@ -122,3 +122,14 @@ fn invalid_files_names_and_widths_are_reported_before_the_run() {
     assert!(place.list("tandem-out").is_empty(), "nothing ran");
     insta::assert_snapshot!(all);
 }
+
+#[test]
+fn capture_and_reproduction_write_figures_as_well() {
+    let place = Place::new();
+    place.done(&["run", "tiny.toml", "--pcap", "--out", "run"]);
+    let output = place.run(&["capture", "run/capture.pcapng", "--plot", "split.svg"]);
+    assert_eq!((output.code, output.err.as_str()), (0, "figure: split.svg\n"));
+    assert!(place.read("split.svg").contains(">payload (MB)</text>"));
+    place.done(&["reproduce", "lwi", "--seeds", "1", "--plot", "f.svg", "--plot-what", "fig-5"]);
+    assert!(place.read("f.svg").contains(">share of the data (%)</text>"));
+}
