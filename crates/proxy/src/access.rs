@@ -42,6 +42,9 @@ pub(crate) struct LogRecord<'a> {
     pub(crate) status: Option<u16>,
     /// Reason for the end.
     pub(crate) outcome: &'a str,
+    /// Reason in words, for a connection that failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) reason: Option<&'a str>,
     pub(crate) seconds: f64,
     /// Bytes from the client; `bytes_down` counts bytes to the client.
     pub(crate) bytes_up: u64,

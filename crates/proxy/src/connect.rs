@@ -5,6 +5,7 @@ use crate::config::{Config, Upstream, UpstreamProtocol};
 use crate::counters::Counters;
 use crate::destination::{Destination, Host, Refused};
 use crate::front::{convert, http};
+use crate::refusal::{Cause, Refusal};
 use linux::socket::{self, Options, Protocol};
 use std::fmt::Write as _;
 use std::io::{self, ErrorKind};
@@ -13,10 +14,14 @@ use std::time::Duration;
 use tokio::net::{TcpSocket, TcpStream, lookup_host};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
 /// Delay between connection attempts (RFC 8305, section 5).
 const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
+/// Bytes read of the body of an upstream proxy's refusal.
+const MAX_REASON_BYTES: usize = 512;
+/// Time to wait for that body.
+const REASON_WAIT: Duration = Duration::from_secs(1);
 /// Addresses tried per name.
 const MAX_CONNECT_ATTEMPTS: usize = 8;
 
@@ -31,8 +36,8 @@ pub(crate) enum ConnectError {
     TimedOut,
     /// The server or the network reported an error.
     Unreachable(io::Error),
-    /// The upstream proxy refused, with an HTTP status if it sent one.
-    Upstream(Option<u16>),
+    /// The upstream proxy refused, or could not be reached.
+    Upstream(Refusal),
 }
 
 impl ConnectError {
@@ -54,8 +59,18 @@ impl ConnectError {
             Self::Unknown => "unknown host name".to_owned(),
             Self::TimedOut => "connection to the server timed out".to_owned(),
             Self::Unreachable(error) => format!("server unreachable: {}", error.kind()),
-            Self::Upstream(Some(status)) => format!("the upstream proxy responded with status {status}"),
-            Self::Upstream(None) => "invalid response from the upstream proxy".to_owned(),
+            Self::Upstream(refusal) => format!("the upstream proxy refused: {}", refusal.reason),
+        }
+    }
+
+    /// Cause, for the client's protocol.
+    pub(crate) fn cause(&self) -> Cause {
+        match self {
+            Self::Refused(_) => Cause::DestinationIpProhibited,
+            Self::Unknown => Cause::DnsError,
+            Self::TimedOut => Cause::ConnectionTimeout,
+            Self::Unreachable(error) => Cause::of(error),
+            Self::Upstream(refusal) => refusal.cause,
         }
     }
 }
@@ -81,10 +96,12 @@ pub(crate) async fn connect(
             None => {
                 let addresses = resolve(lookups, destination).await?;
                 let allowed = permitted_addresses(config, &addresses)?;
-                let stream = connect_first(&allowed, protocol).await.map_err(ConnectError::Unreachable)?;
+                let stream = connect_first(&allowed, protocol, config.mark)
+                    .await
+                    .map_err(ConnectError::Unreachable)?;
                 Ok(Connected { stream, early_data: Vec::new() })
             }
-            Some(upstream) => connect_via_upstream(upstream, lookups, destination, config.limits.head).await,
+            Some(upstream) => connect_via_upstream(config, upstream, lookups, destination).await,
         }
     };
     timeout_at(deadline, work).await.unwrap_or(Err(ConnectError::TimedOut))
@@ -92,17 +109,17 @@ pub(crate) async fn connect(
 
 /// Requests a tunnel from the upstream proxy with CONNECT.
 async fn connect_via_upstream(
+    config: &Config,
     upstream: &Upstream,
     lookups: &Semaphore,
     destination: &Destination,
-    max_len: usize,
 ) -> Result<Connected, ConnectError> {
     let addresses = resolve(lookups, &upstream.destination).await?;
     if upstream.speak == UpstreamProtocol::Convert {
         let peers = resolve(lookups, destination).await?;
-        return connect_via_converter(&addresses, upstream.protocol, peers[0]).await;
+        return connect_via_converter(&addresses, (upstream.protocol, config.mark), peers[0]).await;
     }
-    let stream = connect_first(&addresses, upstream.protocol).await.map_err(ConnectError::Unreachable)?;
+    let stream = connect_upstream(&addresses, upstream.protocol, config.mark).await?;
     let mut request = format!("CONNECT {destination} HTTP/1.1\r\nHost: {destination}\r\n");
     if let Some(credential) = &upstream.credential {
         _ = write!(request, "Proxy-Authorization: {}\r\n", credential.to_basic());
@@ -112,7 +129,7 @@ async fn connect_via_upstream(
     let mut exchange = async || {
         write_all(&stream, request.as_bytes()).await?;
         loop {
-            match http::read_response(&buffer, max_len, "CONNECT", false, true) {
+            match http::read_response(&buffer, config.limits.head, "CONNECT", false, true) {
                 // After a 2xx to CONNECT the tunnel begins, regardless of framing fields.
                 Ok(Some(response)) if !response.is_interim() => return Ok(Some(response)),
                 Ok(Some(response)) => _ = buffer.drain(..response.length),
@@ -125,36 +142,69 @@ async fn connect_via_upstream(
             }
         }
     };
-    match exchange().await.map_err(ConnectError::Unreachable)? {
-        Some(response) if (200..300).contains(&response.status) => {
-            buffer.drain(..response.length);
-            Ok(Connected { stream, early_data: buffer })
-        }
-        Some(response) => Err(ConnectError::Upstream(Some(response.status))),
-        None => Err(ConnectError::Upstream(None)),
+    let response = exchange().await.map_err(|error| ConnectError::Upstream(Refusal::of_error(&error)))?;
+    let Some(response) = response else { return Err(invalid_response()) };
+    buffer.drain(..response.length);
+    if (200..300).contains(&response.status) {
+        return Ok(Connected { stream, early_data: buffer });
     }
+    read_reason(&stream, &mut buffer, response.body).await;
+    Err(ConnectError::Upstream(Refusal::of_response(&response, &buffer)))
+}
+
+/// Connects to the upstream proxy itself.
+async fn connect_upstream(
+    addresses: &[SocketAddr],
+    protocol: Protocol,
+    mark: Option<u32>,
+) -> Result<TcpStream, ConnectError> {
+    connect_first(addresses, protocol, mark).await.map_err(|error| {
+        let reason = format!("cannot connect to it: {}", error.kind());
+        ConnectError::Upstream(Refusal::new(Cause::ProxyInternalError, reason))
+    })
+}
+
+fn invalid_response() -> ConnectError {
+    ConnectError::Upstream(Refusal::new(Cause::ProxyInternalError, "invalid response"))
+}
+
+/// Appends the start of the body of a refusal to `buffer`.
+async fn read_reason(stream: &TcpStream, buffer: &mut Vec<u8>, body: http::Framing) {
+    let wanted = match body {
+        http::Framing::Length(length) => usize::try_from(length).unwrap_or(usize::MAX),
+        http::Framing::UntilClose => usize::MAX,
+        http::Framing::Empty | http::Framing::Chunked => 0,
+    };
+    let wanted = wanted.min(MAX_REASON_BYTES);
+    let read = async {
+        while buffer.len() < wanted && read_some(stream, buffer, MAX_REASON_BYTES).await.is_ok_and(|n| n > 0)
+        {
+        }
+    };
+    // The reason is a courtesy: the client is answered without it.
+    _ = timeout(REASON_WAIT, read).await;
+    buffer.truncate(wanted);
 }
 
 /// Requests a connection to `peer` from a converter (RFC 8803). Retries once with the cookie if the
 /// converter demands one.
 async fn connect_via_converter(
     converter: &[SocketAddr],
-    protocol: Protocol,
+    (protocol, mark): (Protocol, Option<u32>),
     peer: SocketAddr,
 ) -> Result<Connected, ConnectError> {
     let mut cookie: Option<Vec<u8>> = None;
     loop {
-        let stream = connect_first(converter, protocol).await.map_err(ConnectError::Unreachable)?;
-        write_all(&stream, &convert::encode_request(peer, cookie.as_deref()))
-            .await
-            .map_err(ConnectError::Unreachable)?;
+        let stream = connect_upstream(converter, protocol, mark).await?;
+        let lost = |error: io::Error| ConnectError::Upstream(Refusal::of_error(&error));
+        write_all(&stream, &convert::encode_request(peer, cookie.as_deref())).await.map_err(lost)?;
         let mut buffer = Vec::new();
         let (length, answer) = loop {
-            if let Some(found) = convert::parse_response(&buffer).map_err(|_| ConnectError::Upstream(None))? {
+            if let Some(found) = convert::parse_response(&buffer).map_err(|_| invalid_response())? {
                 break found;
             }
-            if read_some(&stream, &mut buffer, 1024).await.map_err(ConnectError::Unreachable)? == 0 {
-                return Err(ConnectError::Upstream(None));
+            if read_some(&stream, &mut buffer, 1024).await.map_err(lost)? == 0 {
+                return Err(lost(ErrorKind::UnexpectedEof.into()));
             }
         };
         match answer {
@@ -172,12 +222,16 @@ async fn connect_via_converter(
             }
             convert::Response::Failed(code, _) => {
                 _ = socket::abort(&stream);
-                return Err(match code {
-                    32 => ConnectError::Upstream(Some(403)),
-                    96 => ConnectError::Unreachable(ErrorKind::ConnectionRefused.into()),
-                    97 => ConnectError::Unreachable(ErrorKind::HostUnreachable.into()),
-                    _ => ConnectError::Upstream(None),
-                });
+                let (cause, reason) = match code {
+                    32 => (Cause::DestinationIpProhibited, "destination refused"),
+                    64 => (Cause::HttpRequestDenied, "a limit is reached"),
+                    96 => (Cause::ConnectionRefused, "the server refused the connection"),
+                    97 => (Cause::DestinationIpUnroutable, "server unreachable"),
+                    65 => (Cause::ProxyInternalError, "network failure"),
+                    _ => (Cause::ProxyInternalError, "the request is not supported"),
+                };
+                let reason = format!("{reason} (Convert error {code})");
+                return Err(ConnectError::Upstream(Refusal::new(cause, reason)));
             }
         }
     }
@@ -242,9 +296,13 @@ fn is_local_address(address: IpAddr) -> bool {
 
 /// Returns the first connection that succeeds. Each further attempt starts after 250 ms, or once a
 /// previous one fails.
-async fn connect_first(addresses: &[SocketAddr], protocol: Protocol) -> io::Result<TcpStream> {
+async fn connect_first(
+    addresses: &[SocketAddr],
+    protocol: Protocol,
+    mark: Option<u32>,
+) -> io::Result<TcpStream> {
     if let [only] = addresses {
-        return attempt(*only, protocol).await;
+        return attempt(*only, protocol, mark).await;
     }
     let mut attempts = JoinSet::new();
     let mut waiting = addresses.iter();
@@ -252,7 +310,7 @@ async fn connect_first(addresses: &[SocketAddr], protocol: Protocol) -> io::Resu
     loop {
         if let Some(address) = waiting.next() {
             let address = *address;
-            attempts.spawn(async move { attempt(address, protocol).await });
+            attempts.spawn(async move { attempt(address, protocol, mark).await });
         }
         let next = Instant::now() + ATTEMPT_DELAY;
         tokio::select! {
@@ -270,10 +328,11 @@ async fn connect_first(addresses: &[SocketAddr], protocol: Protocol) -> io::Resu
     }
 }
 
-async fn attempt(address: SocketAddr, protocol: Protocol) -> io::Result<TcpStream> {
+async fn attempt(address: SocketAddr, protocol: Protocol, mark: Option<u32>) -> io::Result<TcpStream> {
     let options = Options {
         no_delay: true,
         notsent_lowat: Some(crate::server::NOTSENT_LOWAT_BYTES),
+        mark,
         ..Options::default()
     };
     let socket = socket::open_unconnected(address, protocol, &options).map_err(io::Error::other)?;
@@ -349,10 +408,10 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let good = listener.local_addr().unwrap();
         let closed = TcpListener::bind("127.0.0.2:0").await.unwrap().local_addr().unwrap();
-        let stream = connect_first(&[closed, closed, good], Protocol::Tcp).await.unwrap();
+        let stream = connect_first(&[closed, closed, good], Protocol::Tcp, None).await.unwrap();
         assert_eq!(stream.peer_addr().unwrap(), good);
         assert_eq!(
-            connect_first(&[closed, closed], Protocol::Tcp).await.unwrap_err().kind(),
+            connect_first(&[closed, closed], Protocol::Tcp, None).await.unwrap_err().kind(),
             ErrorKind::ConnectionRefused
         );
     }

@@ -42,9 +42,11 @@ impl Error {
     pub fn hint(&self) -> &str {
         match self {
             Self::System(error) => error.hint(),
-            Self::OpenProxy { serve: ListenerProtocol::Convert | ListenerProtocol::Transparent, .. } => {
-                "restrict the clients: `allow = [\"192.0.2.0/24\"]` in `[clients]`"
-            }
+            Self::OpenProxy {
+                serve:
+                    ListenerProtocol::Convert | ListenerProtocol::Transparent | ListenerProtocol::Redirected,
+                ..
+            } => "restrict the clients: `allow = [\"192.0.2.0/24\"]` in `[clients]`",
             Self::OpenProxy { .. } => {
                 "restrict the clients by `allow = [\"192.0.2.0/24\"]` or `users = \"FILE\"` in `[clients]`"
             }

@@ -18,7 +18,9 @@ mod connect;
 mod connection;
 mod counters;
 mod error;
+mod log_limit;
 mod proxy;
+mod refusal;
 mod relay;
 mod server;
 

@@ -2,8 +2,11 @@
 
 use crate::access::AccessLog;
 use crate::config::Listen;
+use crate::connect::ConnectError;
 use crate::connection;
 use crate::counters::Counters;
+use crate::destination::Destination;
+use crate::log_limit::LogLimit;
 use crate::status::{self, Listening, Status};
 use crate::{Config, Error};
 use linux::socket::{self, Options, Protocol};
@@ -49,6 +52,7 @@ pub(crate) struct Shared {
     /// Notified when a connection ends.
     ended: Notify,
     log: RwLock<Option<Arc<AccessLog>>>,
+    log_limit: LogLimit,
     began: Instant,
     /// Limit of open files of this process.
     files: u64,
@@ -69,6 +73,7 @@ impl Shared {
             broken_off: AtomicU64::new(0),
             ended: Notify::new(),
             log: RwLock::default(),
+            log_limit: LogLimit::default(),
             began: Instant::now(),
             files: linux::process::open_file_limit(),
             listening: Mutex::default(),
@@ -111,6 +116,21 @@ impl Shared {
             upstream: config.upstream.as_ref().map(|upstream| upstream.destination.to_string()),
             most_connections: self.connection_limit(&config),
             totals: self.counters.totals(),
+        }
+    }
+
+    /// Logs a failed connection, unless it is one of many in the same second.
+    pub(crate) fn log_failure(&self, client: SocketAddr, destination: &Destination, failure: &ConnectError) {
+        let is_refusal = matches!(failure, ConnectError::Upstream(_) | ConnectError::Refused(_));
+        if is_refusal && self.log_limit.admit() {
+            warn!(%client, %destination, "{}", failure.to_text());
+        }
+    }
+
+    /// Logs a client that the rules reject.
+    fn log_rejected_client(&self, client: SocketAddr) {
+        if self.log_limit.admit() {
+            warn!(%client, "client refused: `[clients] allow` does not contain its address");
         }
     }
 
@@ -355,8 +375,12 @@ fn on_accept(shared: &Arc<Shared>, listen: Listen, stream: TcpStream, client: So
     let config = shared.config();
     let counters = &shared.counters;
     Counters::count(&counters.accepted);
-    if !config.clients.allow(client.ip()) {
+    // NAT keeps the source address of local clients; only they reach a loopback listener.
+    let is_local =
+        listen.serve == crate::config::ListenerProtocol::Redirected && listen.address.ip().is_loopback();
+    if !is_local && !config.clients.allow(client.ip()) {
         Counters::count(&counters.not_allowed);
+        shared.log_rejected_client(client);
         _ = socket::abort(&stream);
         return;
     }

@@ -99,6 +99,26 @@ fn proxy_reloads_on_sighup_and_drains_on_sigterm() {
 }
 
 #[test]
+fn refusal_of_the_upstream_is_answered_and_logged_with_its_reason() {
+    let far = begin(configured(""));
+    let at = far.status().expect("it answers")["listening"][0]["address"].as_str().expect("text").to_owned();
+    let upstream = format!("[upstream]\naddress = '{at}'\nprotocol = 'tcp'\n");
+    let mut near = begin(configured(&upstream));
+    let (mut stream, first) = near.tunnel("10.1.2.3:80".parse().expect("an address"));
+    let mut rest = String::new();
+    stream.read_to_string(&mut rest).expect("text");
+    assert_eq!(first, "HTTP/1.1 403");
+    let reason = "the upstream proxy refused: destination refused: private network (RFC 1918)";
+    assert!(rest.ends_with(&format!("\r\n\r\n{reason}\n")), "{rest}");
+    near.signal("TERM");
+    assert_eq!(near.child.wait().expect("it ends").code(), Some(0));
+    let mut log = String::new();
+    near.child.stderr.take().expect("a pipe").read_to_string(&mut log).expect("text");
+    let line = log.lines().find(|line| line.contains(reason)).unwrap_or_else(|| panic!("{log}"));
+    assert!(line.contains("WARN") && line.contains("destination=10.1.2.3:80"), "{line}");
+}
+
+#[test]
 fn killed_proxy_does_not_hinder_the_next() {
     let mut running = begin(configured(""));
     running.child.kill().expect("it runs");

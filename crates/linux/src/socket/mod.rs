@@ -15,7 +15,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, ioctl_fionbio, retry_on_intr};
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType, sockopt};
 use std::io;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
@@ -59,6 +59,8 @@ pub struct Options {
     /// Limit of unsent bytes in the kernel (`TCP_NOTSENT_LOWAT`, tcp(7)). Data for a slow peer then
     /// stays in the application.
     pub notsent_lowat: Option<u32>,
+    /// Firewall mark of the packets (SO_MARK, socket(7)); needs CAP_NET_ADMIN.
+    pub mark: Option<u32>,
     /// On a listener: limit of pending connections with data in their SYN (TCP Fast Open, RFC
     /// 7413); `None` disables it.
     pub fast_open: Option<i32>,
@@ -140,6 +142,31 @@ fn set_transparent(socket: &OwnedFd, address: SocketAddr) -> Result<(), Error> {
     .map_err(|error| Error::system("accept connections to foreign addresses", error))
 }
 
+/// Destination of a connection before NAT redirected it to this host (SO_ORIGINAL_DST).
+///
+/// # Errors
+/// Fails when no NAT changed the connection, or the kernel tracks no connections.
+pub fn original_destination(stream: &(impl AsFd + ?Sized), is_ipv6: bool) -> Result<SocketAddr, Error> {
+    // The same number serves IPv4 and IPv6 (linux/netfilter_ipv4.h, netfilter_ipv6/ip6_tables.h).
+    const SO_ORIGINAL_DST: i32 = 80;
+    let level = if is_ipv6 { libc::SOL_IPV6 } else { libc::SOL_IP };
+    let doing = "read the original destination of a connection";
+    // A sockaddr_in has 16 bytes, a sockaddr_in6 28.
+    let mut bytes = [0; 28];
+    // SAFETY: this option contains no pointers.
+    #[allow(unsafe_code)]
+    unsafe { option::get(stream.as_fd(), level, SO_ORIGINAL_DST, &mut bytes) }
+        .map_err(|error| Error::system(doing, error))?;
+    let port = u16::from_be_bytes([bytes[2], bytes[3]]);
+    let address = if is_ipv6 {
+        read_array::<16>(&bytes, 8).map(IpAddr::from)
+    } else {
+        read_array::<4>(&bytes, 4).map(IpAddr::from)
+    };
+    let address = address.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+    Ok(SocketAddr::new(address, port))
+}
+
 /// Aborts a connection: sends a reset (for MPTCP MP_FASTCLOSE; RFC 8684, section 3.5) and discards
 /// unsent data.
 ///
@@ -197,6 +224,10 @@ fn open_socket(address: SocketAddr, protocol: Protocol, options: &Options) -> Re
         const TCP_NOTSENT_LOWAT: i32 = 25;
         // Kernels before 6.9 support this for TCP only. Without it more data waits in the kernel.
         _ = option::set_number(&socket, libc::SOL_TCP, TCP_NOTSENT_LOWAT, bytes.min(i32::MAX as u32) as i32);
+    }
+    if let Some(mark) = options.mark {
+        option::set(&socket, libc::SOL_SOCKET, libc::SO_MARK, &mark.to_ne_bytes())
+            .map_err(|error| Error::system("mark a socket's packets", error))?;
     }
     if options.no_delay {
         sockopt::set_tcp_nodelay(&socket, true).map_err(|error| Error::system("set TCP_NODELAY", error))?;

@@ -143,12 +143,13 @@ static LISTEN: Table = Table {
     ],
 };
 
-static SERVE: [Choice; 5] = [
+static SERVE: [Choice; 6] = [
     Choice { name: "auto", doc: "HTTP or SOCKS5, selected by the client's first byte" },
     Choice { name: "http", doc: "HTTP: absolute-form requests and CONNECT" },
     Choice { name: "socks5", doc: "SOCKS5 (RFC 1928, RFC 1929)" },
     Choice { name: "convert", doc: "0-RTT TCP Convert (RFC 8803)" },
     Choice { name: "transparent", doc: "connections redirected by TPROXY (`tandem proxy rules`)" },
+    Choice { name: "redirected", doc: "connections redirected by NAT (`tandem gateway`)" },
 ];
 
 static PROTOCOLS: [Choice; 2] = [

@@ -41,6 +41,8 @@ pub struct Config {
     pub workers: Option<usize>,
     /// Access log file; `None` disables it.
     pub access_log: Option<PathBuf>,
+    /// Firewall mark of connections to servers or to the upstream proxy; needs CAP_NET_ADMIN.
+    pub mark: Option<u32>,
     /// UNIX socket for `tandem proxy status` and metrics; `None` disables it.
     pub socket: Option<PathBuf>,
     /// UNIX socket of a local agent that receives player state from the CMCD of requests.
@@ -76,6 +78,9 @@ pub enum ListenerProtocol {
     Convert,
     /// Connections redirected by TPROXY, forwarded to their original destination.
     Transparent,
+    /// Connections redirected by NAT (nftables `redirect`), forwarded to their original
+    /// destination.
+    Redirected,
 }
 
 impl ListenerProtocol {
@@ -175,6 +180,7 @@ impl Default for Config {
             timeouts: Timeouts::default(),
             workers: None,
             access_log: None,
+            mark: None,
             socket: None,
             agent: None,
             log: "info".to_owned(),
@@ -209,9 +215,12 @@ impl Config {
     /// [`Error::OpenProxy`] with the first listener that everybody could use.
     pub fn check(&self) -> Result<(), Error> {
         for one in &self.listen {
-            // Convert and TPROXY have no authentication.
+            // Convert and redirected connections have no authentication.
             let by_name = !self.clients.users.is_empty()
-                && !matches!(one.serve, ListenerProtocol::Convert | ListenerProtocol::Transparent);
+                && !matches!(
+                    one.serve,
+                    ListenerProtocol::Convert | ListenerProtocol::Transparent | ListenerProtocol::Redirected
+                );
             let by_address = !self.clients.allow.is_empty()
                 && !self.clients.allow.iter().any(Network::covers_half_or_more);
             let is_here =

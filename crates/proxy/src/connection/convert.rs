@@ -5,8 +5,9 @@ use crate::connect::{ConnectError, Connected};
 use crate::counters::Counters;
 use crate::destination::{Destination, Host};
 use crate::front::convert::{self, Code, ParseError, Request};
+use crate::refusal::Cause;
 use linux::socket::{self, Protocol};
-use std::io::{self, ErrorKind};
+use std::io;
 use std::time::Duration;
 use tokio::net::TcpStream;
 
@@ -71,16 +72,14 @@ async fn respond_and_close(client: &Client, bytes: &[u8]) -> io::Result<Option<C
 
 /// Error code (RFC 8803, section 6.2.8); the value of `Unreachable` is an ICMP code (RFC 792).
 fn code(failure: &ConnectError) -> (Code, u8) {
-    match failure {
-        ConnectError::Refused(_) | ConnectError::Upstream(Some(403)) => (Code::NotAuthorized, 0),
-        ConnectError::Unreachable(error) => match error.kind() {
-            ErrorKind::ConnectionRefused | ErrorKind::ConnectionReset => (Code::ConnectionReset, 0),
-            ErrorKind::NetworkUnreachable => (Code::Unreachable, 0),
-            ErrorKind::HostUnreachable => (Code::Unreachable, 1),
-            _ => (Code::NetworkFailure, 0),
-        },
-        ConnectError::Unknown | ConnectError::TimedOut | ConnectError::Upstream(_) => {
-            (Code::NetworkFailure, 0)
-        }
+    match failure.cause() {
+        Cause::DestinationIpProhibited => (Code::NotAuthorized, 0),
+        Cause::ConnectionRefused => (Code::ConnectionReset, 0),
+        Cause::DestinationIpUnroutable => (Code::Unreachable, 1),
+        Cause::DnsError
+        | Cause::ConnectionTimeout
+        | Cause::ConnectionTerminated
+        | Cause::HttpRequestDenied
+        | Cause::ProxyInternalError => (Code::NetworkFailure, 0),
     }
 }

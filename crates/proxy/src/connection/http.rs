@@ -6,7 +6,10 @@ use crate::access::{self, LogRecord};
 use crate::connect::{ConnectError, Connected, read_some, write_all};
 use crate::counters::{ByteCounters, Counters};
 use crate::destination::Destination;
-use crate::front::http::{self, ChunkDecoder, ChunkEvent, Framing, ParseError, Request, RequestKind};
+use crate::front::http::{
+    self, ChunkDecoder, ChunkEvent, Framing, PSEUDONYM, ParseError, Request, RequestKind,
+};
+use crate::refusal::Cause;
 use crate::relay::{self, Flow, RelayOptions, WriteGate};
 use crate::server::Phase;
 use rustix::io::Errno;
@@ -451,12 +454,13 @@ impl BodyRelay<'_> {
 
 /// Responds with a connection error.
 async fn respond_connect_error(client: &Client, failure: &ConnectError) {
-    let status = match failure {
-        ConnectError::Refused(_) | ConnectError::Upstream(Some(403)) => 403,
-        ConnectError::TimedOut => 504,
+    let status = match failure.cause() {
+        Cause::DestinationIpProhibited => 403,
+        Cause::ConnectionTimeout => 504,
         _ => 502,
     };
-    respond_and_close(client, error_response(status, &failure.to_text(), "", false)).await;
+    let fields = format!("Proxy-Status: {PSEUDONYM}; error={}\r\n", failure.cause().name());
+    respond_and_close(client, error_response(status, &failure.to_text(), &fields, false)).await;
 }
 
 /// Responds with a request error and closes.

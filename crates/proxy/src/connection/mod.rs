@@ -57,6 +57,7 @@ struct LogContext {
     destination: Option<Destination>,
     server: Option<SocketAddr>,
     outcome: &'static str,
+    reason: Option<String>,
     subflows: SubflowStats,
 }
 
@@ -79,6 +80,7 @@ pub(crate) async fn serve(
         destination: None,
         server: None,
         outcome: "closed",
+        reason: None,
         subflows: SubflowStats::new(is_mptcp),
     };
     let since = Instant::now();
@@ -120,6 +122,7 @@ impl Client {
             },
             ListenerProtocol::Convert => convert::serve(self).await,
             ListenerProtocol::Transparent => transparent::serve(self).await,
+            ListenerProtocol::Redirected => transparent::serve_redirected(self).await,
         }
     }
 
@@ -189,6 +192,8 @@ impl Client {
             Ok(server) => self.log_context.server = server.stream.peer_addr().ok(),
             Err(failure) => {
                 self.log_context.outcome = failure.name();
+                self.shared.log_failure(self.address, destination, failure);
+                self.log_context.reason = Some(failure.to_text());
                 connect::count_failure(failure, self.counters());
             }
         }
@@ -231,6 +236,7 @@ impl Client {
             destination: self.log_context.destination.as_ref().map(ToString::to_string),
             server: self.log_context.server.map(|server| server.to_string()),
             outcome: self.log_context.outcome,
+            reason: self.log_context.reason.as_deref(),
             seconds: access::seconds(self.since.elapsed()),
             bytes_up: self.up.load(Relaxed),
             bytes_down: self.down.load(Relaxed),

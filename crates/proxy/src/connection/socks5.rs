@@ -4,6 +4,7 @@ use super::Client;
 use crate::connect::{ConnectError, Connected};
 use crate::counters::Counters;
 use crate::front::socks5::{self, Parsed, Reply, Request};
+use crate::refusal::Cause;
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
@@ -66,18 +67,15 @@ async fn close(client: &Client) -> io::Result<Option<Connected>> {
 }
 
 fn reply(failure: &ConnectError) -> Reply {
-    match failure {
-        ConnectError::Refused(_) => Reply::NotAllowed,
-        ConnectError::Unknown => Reply::HostUnreachable,
-        ConnectError::TimedOut => Reply::TtlExpired,
-        ConnectError::Unreachable(error) => match error.kind() {
-            ErrorKind::ConnectionRefused => Reply::Refused,
-            ErrorKind::NetworkUnreachable => Reply::NetworkUnreachable,
-            ErrorKind::HostUnreachable => Reply::HostUnreachable,
-            _ => Reply::ConnectError,
-        },
-        ConnectError::Upstream(Some(403)) => Reply::NotAllowed,
-        ConnectError::Upstream(_) => Reply::ConnectError,
+    match failure.cause() {
+        Cause::DestinationIpProhibited => Reply::NotAllowed,
+        Cause::DnsError => Reply::HostUnreachable,
+        Cause::ConnectionTimeout => Reply::TtlExpired,
+        Cause::ConnectionRefused => Reply::Refused,
+        Cause::DestinationIpUnroutable => Reply::NetworkUnreachable,
+        Cause::ConnectionTerminated | Cause::HttpRequestDenied | Cause::ProxyInternalError => {
+            Reply::ConnectError
+        }
     }
 }
 

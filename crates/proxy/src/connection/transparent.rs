@@ -1,19 +1,38 @@
-//! Client session for connections redirected by TPROXY.
+//! Client session for connections redirected by TPROXY or NAT.
 
 use super::Client;
 use crate::connect::Connected;
 use crate::destination::{Destination, Host};
+use std::net::SocketAddr;
 
 pub(super) async fn serve(client: &mut Client) -> Option<Connected> {
     // TPROXY keeps the original destination as the local address (kernel,
     // Documentation/networking/tproxy.rst).
     let meant = client.stream.local_addr().ok()?;
     if client.listening.port() == meant.port() && client.is_listener_address(meant.ip()) {
-        // Not redirected: a connection to this destination would loop back to the listener.
-        client.log_context.outcome = "not redirected";
-        _ = linux::socket::abort(&client.stream);
-        return None;
+        return refuse_direct(client);
     }
+    forward(client, meant).await
+}
+
+pub(super) async fn serve_redirected(client: &mut Client) -> Option<Connected> {
+    let local = client.stream.local_addr().ok()?;
+    match linux::socket::original_destination(&client.stream, local.is_ipv6()) {
+        // For a connection without NAT, the kernel reports the listener or an error.
+        Ok(meant) if meant != local => forward(client, meant).await,
+        _ => refuse_direct(client),
+    }
+}
+
+/// Resets a connection that was not redirected: one to its destination would loop back to the
+/// listener.
+fn refuse_direct(client: &mut Client) -> Option<Connected> {
+    client.log_context.outcome = "not redirected";
+    _ = linux::socket::abort(&client.stream);
+    None
+}
+
+async fn forward(client: &mut Client, meant: SocketAddr) -> Option<Connected> {
     let destination = Destination { host: Host::Address(meant.ip().to_canonical()), port: meant.port() };
     let server = client.connect(&destination, client.config.servers).await.ok();
     if server.is_none() {

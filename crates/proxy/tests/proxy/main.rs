@@ -7,5 +7,6 @@ mod http;
 mod operation;
 mod programs;
 mod redirected;
+mod refusals;
 mod support;
 mod tunnel;

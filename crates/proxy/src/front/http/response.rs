@@ -19,6 +19,8 @@ pub struct Response {
     pub keep_alive: bool,
     /// The client connection persists; never with a body that ends with the connection.
     pub client_keep_alive: bool,
+    /// Error type of the field `Proxy-Status` (RFC 9209), if the response has one.
+    pub proxy_error: Option<String>,
 }
 
 impl Response {
@@ -91,7 +93,15 @@ fn read_strictly(
         body,
         keep_alive: !hop.close && (minor == 1 || hop.keep_alive) && body != Framing::UntilClose,
         client_keep_alive: client_persists,
+        proxy_error: proxy_error(&head),
     }))
+}
+
+/// Error type of the last `Proxy-Status` entry, which is that of the nearest proxy.
+fn proxy_error(head: &Head<'_>) -> Option<String> {
+    let value = std::str::from_utf8(head.all("proxy-status").last()?).ok()?;
+    let name = value.rsplit_once("error=")?.1;
+    Some(name.chars().take_while(|one| one.is_ascii_lowercase() || *one == '_').collect())
 }
 
 /// Minor version, status, and the reason phrase with its leading space.
