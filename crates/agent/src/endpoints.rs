@@ -11,7 +11,7 @@ use tracing::{debug, info, warn};
 use units::{Duration, Instant};
 
 /// Name of the journal in the state directory.
-const JOURNAL: &str = "changes.json";
+pub(crate) const JOURNAL: &str = "changes.json";
 /// Limit of the kernel (MPTCP_PM_ADDR_MAX).
 const MAX_ENDPOINTS: u32 = 8;
 /// Delay before a rejected change is repeated.

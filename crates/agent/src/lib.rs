@@ -6,6 +6,7 @@
 //! records the changes to undo.
 
 pub mod allowance;
+pub mod check;
 pub mod config;
 pub mod connections;
 pub mod daemon;
@@ -20,9 +21,9 @@ pub mod sampling;
 pub mod status;
 mod steering;
 mod store;
-mod systemd_unit;
+mod undo;
 
 pub use endpoint_controller::{EndpointController, Interface};
 pub use error::Error;
 pub use steering::{InterfaceSample, Steering};
-pub use systemd_unit::systemd_unit;
+pub use undo::undo;

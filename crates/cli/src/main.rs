@@ -20,6 +20,7 @@ mod service;
 mod setting_place;
 mod signals;
 mod starter;
+mod unit;
 
 use arguments::Command;
 use failure::Failure;
@@ -35,13 +36,14 @@ fn main() -> ExitCode {
         }
     };
     let terminal = output::Terminal::new(arguments.global.color, arguments.global.quiet);
-    match run(arguments.command, terminal) {
-        Ok(()) | Err(Failure::ClosedPipe) => ExitCode::SUCCESS,
+    let code = match run(arguments.command, terminal) {
+        Ok(()) | Err(Failure::ClosedPipe) => 0,
         Err(failure) => {
             terminal.report(&failure);
-            ExitCode::from(failure.code())
+            failure.code()
         }
-    }
+    };
+    ExitCode::from(signals::exit_code().unwrap_or(code))
 }
 
 fn run(command: Command, terminal: output::Terminal) -> Result<(), Failure> {
@@ -58,6 +60,7 @@ fn run(command: Command, terminal: output::Terminal) -> Result<(), Failure> {
         Command::Capture(arguments) => command::capture::run(&arguments, terminal),
         Command::Agent(arguments) => command::agent::run(&arguments, terminal),
         Command::Proxy(arguments) => command::proxy::run(&arguments, terminal),
+        Command::Gateway(arguments) => command::gateway::run(&arguments, terminal),
         Command::Play(arguments) => command::play::run(&arguments, terminal),
         Command::Serve(arguments) => command::serve::run(&arguments, terminal),
         Command::Profiles(arguments) => command::profiles::run(&arguments, terminal),

@@ -100,6 +100,11 @@ pub(crate) fn print(
     write(&text)
 }
 
+/// Prints tables to stdout.
+pub(crate) fn print_tables(terminal: Terminal, tables: &[Table]) -> Result<(), Failure> {
+    write(&text(tables, terminal.text_style()))
+}
+
 fn text(tables: &[Table], style: TextStyle) -> String {
     tables.iter().map(|table| table.to_text(style)).collect::<Vec<_>>().join("\n")
 }

@@ -1,17 +1,37 @@
 //! Signals that end a command.
 //!
 //! A signal sets a flag, which the loops of the commands poll; a second one ends the program at
-//! once, should a loop be stuck. `tokio::signal` would need a runtime in every command and has no
+//! once, should a loop be stuck. A command with an end of its own that a signal ended earlier exits
+//! with 128 plus the number of the signal, as shells report it; a daemon exits with 0. `tokio::signal` would need a runtime in every command and has no
 //! such default action.
 
 use crate::failure::Failure;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::io;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock};
 
-/// A flag that becomes true on SIGINT, SIGTERM or SIGHUP.
+/// Number of the signal that asked a command with an end of its own to stop; 0 without one.
+static CAUGHT: LazyLock<Arc<AtomicUsize>> = LazyLock::new(Arc::default);
+
+/// A flag that becomes true on SIGINT, SIGTERM or SIGHUP, for a command with an end of its own.
 pub(crate) fn stop_flag() -> Result<Arc<AtomicBool>, Failure> {
+    let signals = [SIGINT, SIGTERM, SIGHUP];
+    for signal in signals {
+        signal_hook::flag::register_usize(signal, Arc::clone(&CAUGHT), signal.unsigned_abs() as usize)
+            .map_err(|error| failure(&error))?;
+    }
+    stop_flag_on(&signals)
+}
+
+/// Exit code of a command that a signal ended before its own end.
+pub(crate) fn exit_code() -> Option<u8> {
+    let signal = u8::try_from(CAUGHT.load(Ordering::Relaxed)).ok()?;
+    (signal > 0).then_some(128 + signal)
+}
+
+/// A flag that becomes true on SIGINT, SIGTERM or SIGHUP, for a daemon.
+pub(crate) fn daemon_stop_flag() -> Result<Arc<AtomicBool>, Failure> {
     stop_flag_on(&[SIGINT, SIGTERM, SIGHUP])
 }
 
@@ -21,7 +41,7 @@ pub(crate) fn stop_flag() -> Result<Arc<AtomicBool>, Failure> {
 pub(crate) fn daemon_flags(is_service: bool) -> Result<(Arc<AtomicBool>, Arc<AtomicBool>), Failure> {
     let reload = Arc::new(AtomicBool::new(false));
     if !is_service {
-        return Ok((stop_flag()?, reload));
+        return Ok((daemon_stop_flag()?, reload));
     }
     let stop = stop_flag_on(&[SIGINT, SIGTERM])?;
     signal_hook::flag::register(SIGHUP, Arc::clone(&reload)).map_err(|error| failure(&error))?;
@@ -31,7 +51,7 @@ pub(crate) fn daemon_flags(is_service: bool) -> Result<(Arc<AtomicBool>, Arc<Ato
 fn stop_flag_on(signals: &[i32]) -> Result<Arc<AtomicBool>, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     for &signal in signals {
-        signal_hook::flag::register_conditional_shutdown(signal, 1, Arc::clone(&stop))
+        signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&stop))
             .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&stop)))
             .map_err(|error| failure(&error))?;
     }

@@ -14,6 +14,8 @@ pub mod diag;
 pub mod mib;
 pub mod namespace;
 pub mod netlink;
+pub mod nft;
+pub mod pid_file;
 pub mod pm;
 pub mod process;
 pub mod program;

@@ -14,6 +14,7 @@ pub mod network;
 pub mod status;
 
 mod access;
+mod check;
 mod connect;
 mod connection;
 mod counters;
@@ -24,6 +25,7 @@ mod refusal;
 mod relay;
 mod server;
 
+pub use check::Check;
 pub use config::Config;
 pub use counters::Totals;
 pub use error::Error;

@@ -20,6 +20,18 @@ impl Network {
         (prefix <= width && bits(address) & !network.mask() == 0).then_some(network)
     }
 
+    /// Network of an address with its prefix length, as interfaces have them; `None` if it is too long.
+    pub fn containing(address: IpAddr, prefix: u8) -> Option<Self> {
+        let width: u8 = if address.is_ipv4() { 32 } else { 128 };
+        let host_bits = u32::from(width.checked_sub(prefix)?);
+        let clear = |bits: u128| bits.checked_shr(host_bits).unwrap_or(0).checked_shl(host_bits).unwrap_or(0);
+        let first = match address {
+            IpAddr::V4(four) => IpAddr::V4((clear(u128::from(u32::from(four))) as u32).into()),
+            IpAddr::V6(six) => IpAddr::V6(clear(u128::from(six)).into()),
+        };
+        Self::new(first, prefix)
+    }
+
     /// Whether the network contains `address`. IPv4-mapped IPv6 addresses count as IPv4.
     pub fn contains(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();

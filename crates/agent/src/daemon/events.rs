@@ -6,7 +6,7 @@ use super::rules::RuleSteering;
 use crate::{Error, Steering};
 use linux::pm::Event;
 use policy::InterfaceKind;
-use tracing::{debug, info};
+use tracing::{debug, info, warn};
 
 impl Agent {
     /// Processes link and address changes.
@@ -73,7 +73,18 @@ impl Agent {
             self.last_policy_run = None;
             self.last_sample = None;
         }
+        self.warn_unmatched();
         self.rebuild_policies();
+    }
+
+    /// Warns about patterns that match no interface, once for each time that this becomes so.
+    fn warn_unmatched(&mut self) {
+        let unmatched = self.host.unmatched(&self.config.interfaces);
+        for rule in unmatched.iter().filter(|rule| !self.unmatched.contains(rule)) {
+            let pattern = &self.config.interfaces[*rule].pattern;
+            warn!("{}", crate::check::unmatched_text(pattern, &self.host.link_names()));
+        }
+        self.unmatched = unmatched;
     }
 
     /// Adds state for new interfaces and rebuilds the policy for all of them.

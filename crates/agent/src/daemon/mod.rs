@@ -4,7 +4,7 @@
 mod events;
 mod interface_state;
 mod reload;
-mod requirements;
+pub(crate) mod requirements;
 mod responder;
 mod round_trips;
 mod rules;
@@ -101,6 +101,8 @@ struct Agent {
     paths: Vec<InterfaceState>,
     /// During a reload: state of the interfaces that stay, by name.
     retained: BTreeMap<String, InterfaceState>,
+    /// Rules that no interface follows, as last warned of.
+    unmatched: Vec<usize>,
     usage: UsageStore,
     sampling: SamplingInterval,
     /// Time from the last sample to the next.
@@ -153,6 +155,7 @@ impl Agent {
             endpoints,
             paths: Vec::new(),
             retained: BTreeMap::new(),
+            unmatched: Vec::new(),
             last_sample: None,
             last_policy_run: None,
             last_endpoint_refresh: Instant::ZERO,

@@ -32,6 +32,7 @@ impl Agent {
         }
         self.sampling = SamplingInterval::new(config.busy, config.rest);
         self.host = Host::new(&config.interfaces);
+        self.unmatched.clear();
         self.steering = Steering::new(&config.policy, &[], &[]);
         self.config = config;
         self.list_all()?;

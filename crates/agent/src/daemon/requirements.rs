@@ -5,10 +5,17 @@ use linux::pm::path_manager;
 use linux::{process, sysctl};
 
 /// Checks kernel support and privileges.
-pub(super) fn check_requirements(dry_run: bool) -> Result<(), Error> {
-    let lacks = |what: &str, hint: &str| {
-        Err(Error::System(linux::Error::Lacks { what: what.to_owned(), hint: hint.to_owned() }))
-    };
+pub(crate) fn check_requirements(dry_run: bool) -> Result<(), Error> {
+    check_kernel()?;
+    if dry_run { Ok(()) } else { check_privilege() }
+}
+
+fn lacks(what: &str, hint: &str) -> Result<(), Error> {
+    Err(Error::System(linux::Error::Lacks { what: what.to_owned(), hint: hint.to_owned() }))
+}
+
+/// Checks that this network namespace has Multipath TCP.
+pub(crate) fn check_kernel() -> Result<(), Error> {
     let Ok(enabled) = sysctl::read("net.mptcp.enabled") else {
         return lacks(
             "this kernel has no Multipath TCP",
@@ -21,7 +28,12 @@ pub(super) fn check_requirements(dry_run: bool) -> Result<(), Error> {
             "enable it: sysctl net.mptcp.enabled=1",
         );
     }
-    if !dry_run && !process::has_net_admin()? {
+    Ok(())
+}
+
+/// Checks the privilege to change the network.
+pub(crate) fn check_privilege() -> Result<(), Error> {
+    if !process::has_net_admin()? {
         return lacks(
             "the agent needs CAP_NET_ADMIN to change the network",
             "run it as root, or as a service (`tandem agent unit` prints one); `--dry-run` changes nothing",
@@ -31,7 +43,7 @@ pub(super) fn check_requirements(dry_run: bool) -> Result<(), Error> {
 }
 
 /// Fails when another program uses the userspace path manager.
-pub(super) fn check_path_manager() -> Result<(), Error> {
+pub(crate) fn check_path_manager() -> Result<(), Error> {
     if path_manager::current().as_deref() != Some(path_manager::USERSPACE) {
         return Ok(());
     }

@@ -132,6 +132,20 @@ impl Host {
         self.managed.len() > before
     }
 
+    /// Indices of the rules that no interface follows at present.
+    pub fn unmatched(&self, rules: &[InterfaceRule]) -> Vec<usize> {
+        let followed: Vec<Option<usize>> =
+            self.links.values().map(|link| rules.iter().position(|rule| rule.matches(&link.name))).collect();
+        (0..rules.len()).filter(|rule| !followed.contains(&Some(*rule))).collect()
+    }
+
+    /// Names of all links of the host, sorted.
+    pub fn link_names(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = self.links.values().map(|link| &*link.name).collect();
+        names.sort_unstable();
+        names
+    }
+
     /// Managed interfaces; their positions never change.
     pub fn managed(&self) -> &[ManagedInterface] {
         &self.managed

@@ -82,3 +82,14 @@ fn temporary_address_is_preferred_and_kept() {
     host.update_managed(Instant::ZERO, &rules);
     assert_eq!(host.managed()[0].addresses, [None, Some(ip("2001:db8::3"))], "temporary address preferred");
 }
+
+#[test]
+fn pattern_without_interface_is_unmatched() {
+    let rules = [rule("wlan*"), rule("wwan0"), rule("wlan0")];
+    let mut host = Host::new(&rules);
+    host.set(vec![link(1, "lo", true), link(2, "wlan0", true)], Vec::new());
+    assert_eq!(host.unmatched(&rules), [1, 2], "the first matching rule applies");
+    assert_eq!(host.link_names(), ["lo", "wlan0"]);
+    host.apply(Change::Link(link(3, "wwan0", false)));
+    assert_eq!(host.unmatched(&rules), [2]);
+}

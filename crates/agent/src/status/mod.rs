@@ -10,7 +10,7 @@ pub use client::query;
 pub use connections::{Connection, Connections, Subflow};
 pub use metrics::metrics;
 pub use server::{Responder, Server};
-pub use table::tables;
+pub use table::{explanations, tables};
 
 use serde::{Deserialize, Serialize};
 

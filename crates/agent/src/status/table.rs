@@ -13,6 +13,63 @@ pub fn tables(status: &Status) -> Vec<Table> {
     tables
 }
 
+/// Columns of the tables with their meaning, table by table.
+const EXPLANATIONS: [(&str, &[[&str; 2]]); 3] = [
+    (
+        "interfaces",
+        &[
+            ["interface", "name of a managed interface"],
+            ["kind", "its technology: lte, 3g, 5g and satellite are costly, all others are preferred"],
+            ["link", "up; down: no link or no address; absent; closed: by the policy or an allowance"],
+            ["use", "regular, or backup: used only while no regular interface works (MP_PRIO)"],
+            ["down, up", "rates of the interface, all programs and protocols, averaged over 0.5 s"],
+            ["total", "bytes in both directions since the start of the agent"],
+            ["share", "part of this interface in the total of all managed interfaces"],
+            ["radio", "present power state of its power profile, such as active, tail or idle"],
+            ["energy", "estimate by the power profile since the start of the agent; not measured"],
+            ["allowance", "bytes used of the data allowance in the present period"],
+        ],
+    ),
+    (
+        "players",
+        &[
+            ["session", "session of a video player (CMCD `sid`)"],
+            ["object", "v video, a audio, av both; urgent: playback waits for the data"],
+            ["buffer", "estimate of the playback time in the player's buffer now"],
+            ["bitrate", "bitrate of the requested segment"],
+            ["missing", "bytes of the segment that have not arrived"],
+            ["reported", "time since the last report"],
+        ],
+    ),
+    (
+        "connections",
+        &[
+            ["connection", "remote end of a Multipath TCP connection"],
+            ["over", "interface of a subflow; all: the connection with its closed subflows"],
+            ["use", "regular or backup; for a connection its token, as in `ss -M`"],
+            ["RTT", "smoothed round-trip time by the kernel, from data that this machine sent"],
+            ["down, up", "bytes received and sent"],
+        ],
+    ),
+];
+
+/// Explains every column of the tables that [`tables`] returns.
+pub fn explanations(status: &Status) -> Vec<Table> {
+    let shown = |name: &str| match name {
+        "players" => !status.players.is_empty(),
+        "connections" => status.connections.is_some(),
+        _ => true,
+    };
+    let explain = |(name, columns): &(&str, &[[&str; 2]])| {
+        let table = Table::new(format!("columns of {name}"))
+            .column(Column::text("column"))
+            .column(Column::text("meaning"));
+        let row = |[column, meaning]: &[&str; 2]| Row::new([Cell::text(*column), Cell::text(*meaning)]);
+        columns.iter().fold(table, |table, column| table.row(row(column)))
+    };
+    EXPLANATIONS.iter().filter(|(name, _)| shown(name)).map(explain).collect()
+}
+
 fn interfaces(status: &Status) -> Table {
     let dry = if status.dry_run { " (dry run)" } else { "" };
     let mut table = Table::new(format!("{}{dry}, running for {}", status.policy, span(status.running_s)))

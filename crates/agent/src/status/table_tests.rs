@@ -79,3 +79,18 @@ fn status_formats_as_tables_and_round_trips_as_json() {
     let json = serde_json::to_string(&status).unwrap();
     assert_eq!(serde_json::from_str::<Status>(&json).unwrap(), status);
 }
+
+#[test]
+fn every_column_is_explained() {
+    let mut status = Status { connections: Some(Connections::default()), ..Status::default() };
+    status.players = vec![PlayerStatus::default()];
+    status.interfaces = vec![Interface { energy: Some(EnergyStatus::default()), ..Interface::default() }];
+    for (table, explanation) in tables(&status).iter().zip(explanations(&status)) {
+        let explained = explanation.to_csv();
+        let headers = table.to_csv();
+        for header in headers.lines().next().unwrap_or_default().split(',') {
+            let name = header.split(" (").next().unwrap_or_default();
+            assert!(explained.contains(name), "{name} in {explained}");
+        }
+    }
+}

@@ -17,6 +17,7 @@ use std::path::PathBuf;
     after_help = "\
 Examples:
   tandem agent example-config > agent.toml
+  sudo tandem agent --config agent.toml --check
   sudo tandem agent --config agent.toml --dry-run
   sudo tandem agent --config agent.toml
   sudo tandem agent status --watch
@@ -31,6 +32,10 @@ pub(crate) struct Agent {
     /// Log the actions without performing them
     #[arg(long)]
     pub(crate) dry_run: bool,
+    /// Compare the configuration with this machine and exit: interfaces that match, kernel support,
+    /// privileges. Changes nothing
+    #[arg(long, conflicts_with = "dry_run")]
+    pub(crate) check: bool,
     /// Override the log filter of the configuration: error, warn, info, debug, trace, also by
     /// module
     #[arg(long, value_name = "LEVEL")]
@@ -63,7 +68,10 @@ pub(crate) struct AgentStatus {
     /// Configuration of the agent, which has its socket
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "socket")]
     pub(crate) config: Option<PathBuf>,
-    /// Repeat every second
+    /// Also explain every column
+    #[arg(long)]
+    pub(crate) explain: bool,
+    /// Repeat every second, until Ctrl-C
     #[arg(short, long)]
     pub(crate) watch: bool,
     /// Output format

@@ -8,6 +8,7 @@ mod compare;
 mod emulate;
 mod examples;
 mod fidelity;
+mod gateway;
 mod groups;
 mod init;
 mod play;
@@ -27,6 +28,7 @@ pub(crate) use compare::{Compare, Variation};
 pub(crate) use emulate::{Emulate, Sockets};
 pub(crate) use examples::Examples;
 pub(crate) use fidelity::Fidelity;
+pub(crate) use gateway::{Gateway, GatewayCommand, GatewayStatus, GatewayUp};
 pub(crate) use groups::parse;
 pub(crate) use init::Init;
 pub(crate) use play::{CmcdMode, Play};
@@ -36,7 +38,7 @@ pub(crate) use proxy::{Proxy, ProxyCommand, ProxyRules, ProxyStatus};
 pub(crate) use reproduce::{Paper, Reproduce, World};
 pub(crate) use run::Run;
 pub(crate) use schema::Schema;
-pub(crate) use serve::Serve;
+pub(crate) use serve::{Serve, ServeCommand};
 pub(crate) use testbed::Testbed;
 
 use clap::builder::styling::{AnsiColor, Styles};
@@ -67,6 +69,7 @@ Examples:
   sudo tandem emulate scenario.toml -- bash
   sudo tandem agent --config /etc/tandem/agent.toml
   tandem proxy --upstream proxy.example:1080
+  sudo tandem gateway up --upstream proxy.example:1080
   tandem play https://example.org/film.mpd
   tandem serve
   tandem capture trace.pcapng
@@ -113,6 +116,7 @@ pub(crate) enum Command {
     Capture(Capture),
     Agent(Agent),
     Proxy(Proxy),
+    Gateway(Gateway),
     Play(Box<Play>),
     Serve(Serve),
     Profiles(Profiles),

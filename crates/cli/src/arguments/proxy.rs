@@ -22,9 +22,11 @@ Examples:
   tandem proxy --upstream proxy.example:1080            a client-side proxy
   curl --proxy http://127.0.0.1:1080 http://example.org/
   tandem proxy example-config > proxy.toml
+  tandem proxy --config proxy.toml --check
   tandem proxy --config proxy.toml
   tandem proxy status
   tandem proxy rules --port 3129 --interface wlan0      for programs without proxy support
+  tandem proxy unit > tandem-proxy.service              a hardened systemd unit
 
 SIGHUP reloads the configuration. SIGTERM drains open connections; a second one ends them at once."
 )]
@@ -46,6 +48,10 @@ pub(crate) struct Proxy {
     /// Server-side proxy to forward all connections to
     #[arg(long, value_name = "HOST:PORT", value_parser = destination, conflicts_with = "config")]
     pub(crate) upstream: Option<proxy::destination::Destination>,
+    /// Check the configuration on this machine and exit: kernel support, privileges, names. Opens no
+    /// listener
+    #[arg(long)]
+    pub(crate) check: bool,
     /// Report players, by the CMCD of their requests, to this agent (`tandem agent`)
     #[arg(long, value_name = "SOCKET", value_hint = ValueHint::FilePath, conflicts_with = "config")]
     pub(crate) agent: Option<PathBuf>,
@@ -57,6 +63,12 @@ pub(crate) enum ProxyCommand {
     /// Print a commented configuration with every key
     ExampleConfig,
     Rules(ProxyRules),
+    /// Print a hardened systemd unit
+    Unit {
+        /// Path of the configuration
+        #[arg(long, value_name = "FILE", default_value = "/etc/tandem/proxy.toml", value_hint = ValueHint::FilePath)]
+        config: PathBuf,
+    },
 }
 
 /// Show the status of the proxy.
@@ -64,12 +76,16 @@ pub(crate) enum ProxyCommand {
 /// Prints its listening addresses and its counters since the start.
 #[derive(Debug, Args)]
 pub(crate) struct ProxyStatus {
-    /// Socket of the proxy [default: that of the configuration, or /run/tandem/proxy.sock]
+    /// Socket of the proxy [default: that of the configuration, or proxy.sock in /run/tandem or
+    /// /run/tandem-proxy]
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
     pub(crate) socket: Option<PathBuf>,
     /// Configuration of the proxy, which has its socket
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "socket")]
     pub(crate) config: Option<PathBuf>,
+    /// Also explain every column
+    #[arg(long)]
+    pub(crate) explain: bool,
     /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub(crate) format: Format,
@@ -94,10 +110,10 @@ pub(crate) struct ProxyRules {
     pub(crate) mark: u32,
 }
 
-fn network(text: &str) -> Result<proxy::network::Network, String> {
+pub(super) fn network(text: &str) -> Result<proxy::network::Network, String> {
     text.parse().map_err(|error: NetworkError| format!("{error}\n  hint: {}", error.hint()))
 }
 
-fn destination(text: &str) -> Result<proxy::destination::Destination, String> {
+pub(super) fn destination(text: &str) -> Result<proxy::destination::Destination, String> {
     text.parse().map_err(|()| "expected a host and port such as proxy.example:1080".to_owned())
 }

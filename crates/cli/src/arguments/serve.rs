@@ -1,7 +1,7 @@
 //! Arguments of `tandem serve`.
 
 use super::listening_address;
-use clap::{Args, ValueHint};
+use clap::{Args, Subcommand, ValueHint};
 use std::path::PathBuf;
 
 /// Collect session records from players, and show and compare them.
@@ -10,18 +10,24 @@ use std::path::PathBuf;
 /// the player's page, which is served as well if it was built. Records are stored in SQLite;
 /// acknowledged records are on disk. Listens on this host only, unless a token is set.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "\
 Examples:
   tandem serve
   tandem serve --content films
   tandem serve --keep 30d --keep-sessions 10000
   TANDEM_TOKEN=… tandem serve --listen 192.0.2.1:8090 --allow-host films.example.org
+  tandem serve unit > tandem-serve.service    a hardened systemd unit
 
 The API deletes a session by `DELETE /api/sessions/ID`, and selected ones by
 `DELETE /api/sessions?label=…&state=…&confirm=COUNT`; the pages ask first.
 
-Prints the URL of the server. On SIGTERM it finishes open requests and ends.")]
+Prints the URL of the server. On SIGTERM it finishes open requests and ends."
+)]
 pub(crate) struct Serve {
+    #[command(subcommand)]
+    pub(crate) command: Option<ServeCommand>,
     /// Address to listen on; port 0 for any free port
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8090", value_parser = listening_address)]
     pub(crate) listen: std::net::SocketAddr,
@@ -76,4 +82,17 @@ fn days(text: &str) -> Result<units::Duration, String> {
         let is_long = time >= units::Duration::from_secs(60);
         if is_long { Ok(time) } else { Err("expected at least a minute, such as `30d`".to_owned()) }
     })
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ServeCommand {
+    /// Print a hardened systemd unit
+    Unit {
+        /// Address to listen on
+        #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8090", value_parser = listening_address)]
+        listen: std::net::SocketAddr,
+        /// Directory with videos and manifests, served at /content/
+        #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+        content: Option<PathBuf>,
+    },
 }

@@ -6,9 +6,12 @@ use crate::logging::log_daemon;
 use crate::output::{self, Terminal};
 use crate::service::directory;
 use crate::signals::daemon_flags;
+use crate::unit::Unit;
 use agent::config::{Config, EXAMPLE};
 use agent::daemon::{Options, Signals};
-use agent::status::{Status, query, tables};
+use agent::status::{Status, explanations, query, tables};
+use experiments::warnings::Warning;
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
@@ -19,31 +22,49 @@ pub(crate) fn run(arguments: &Agent, terminal: Terminal) -> Result<(), Failure> 
         Some(AgentCommand::Status(arguments)) => status(arguments, terminal),
         Some(AgentCommand::ExampleConfig) => output::write(EXAMPLE),
         Some(AgentCommand::Unit { config }) => {
-            let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("/usr/local/bin/tandem"));
-            output::write(&agent::systemd_unit(&program.display().to_string(), &config.display().to_string()))
+            Unit::Agent.print([OsStr::new("agent"), OsStr::new("--config"), config.as_os_str()])
         }
+        None if arguments.check => check(arguments, terminal),
         None => daemon(arguments, terminal),
     }
 }
 
+/// Compares the configuration with this machine.
+fn check(arguments: &Agent, terminal: Terminal) -> Result<(), Failure> {
+    let config = read(config_path(arguments))?;
+    let check = agent::check::Check::of(&config).map_err(|error| failure(&error))?;
+    output::print_tables(terminal, &check.tables())?;
+    let hint = "`ip link` lists the interfaces; `*` in a pattern matches any text";
+    let warnings: Vec<Warning> = check.warnings().iter().map(|text| Warning::new(text, hint)).collect();
+    terminal.warn(&warnings);
+    check.into_missing().map_or(Ok(()), |error| Err(failure(&error)))
+}
+
+fn config_path(arguments: &Agent) -> &Path {
+    arguments.config.as_deref().unwrap_or(Path::new("/etc/tandem/agent.toml"))
+}
+
 fn daemon(arguments: &Agent, terminal: Terminal) -> Result<(), Failure> {
-    let path = arguments.config.as_deref().unwrap_or(Path::new("/etc/tandem/agent.toml"));
+    let path = config_path(arguments);
     let config = read(path)?;
     log_daemon(arguments.log.as_deref().unwrap_or(&config.log), terminal)?;
     let options = Options { dry_run: arguments.dry_run, state: state(&config), socket: socket(&config) };
     let (stop, reload) = daemon_flags(!io::stdin().is_terminal())?;
     let signals = Signals { stop: &stop, reload: &reload, read: &|| read(path).map_err(|why| why.to_text()) };
-    agent::daemon::run(config, &options, &signals).map_err(|error| {
-        let (message, hint) = (error.to_string(), error.hint().to_owned());
-        if error.is_missing_requirement() {
-            Failure::MissingRequirement { message, hint }
-        } else {
-            Failure::Other { message, hint }
-        }
-    })
+    agent::daemon::run(config, &options, &signals).map_err(|error| failure(&error))
 }
 
-/// Reads a configuration.
+/// The failure of the program for an error of the agent.
+pub(crate) fn failure(error: &agent::Error) -> Failure {
+    let (message, hint) = (error.to_string(), error.hint().to_owned());
+    if error.is_missing_requirement() {
+        Failure::MissingRequirement { message, hint }
+    } else {
+        Failure::Other { message, hint }
+    }
+}
+
+/// Reads a configuration of the agent.
 pub(crate) fn read(path: &Path) -> Result<Config, Failure> {
     let name = path.display().to_string();
     let bytes = fs::read(path).map_err(|error| Failure::Unreadable {
@@ -80,7 +101,7 @@ fn status(arguments: &AgentStatus, terminal: Terminal) -> Result<(), Failure> {
             // Move the cursor home and clear the screen.
             output::write("\u{1b}[H\u{1b}[2J")?;
         }
-        show(&status, arguments.format, terminal)?;
+        show(&status, arguments, terminal)?;
         if !arguments.watch {
             return Ok(());
         }
@@ -88,10 +109,13 @@ fn status(arguments: &AgentStatus, terminal: Terminal) -> Result<(), Failure> {
     }
 }
 
-fn show(status: &Status, format: Format, terminal: Terminal) -> Result<(), Failure> {
-    let tables = tables(status);
+fn show(status: &Status, arguments: &AgentStatus, terminal: Terminal) -> Result<(), Failure> {
+    let mut tables = tables(status);
+    if arguments.explain {
+        tables.extend(explanations(status));
+    }
     let json = serde_json::to_value(status).unwrap_or_default();
-    output::print(terminal, format, &tables, &json, || {
+    output::print(terminal, arguments.format, &tables, &json, || {
         tables.first().map(report::Table::to_csv).unwrap_or_default()
     })
 }

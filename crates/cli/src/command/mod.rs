@@ -8,6 +8,7 @@ pub(crate) mod completions;
 pub(crate) mod emulate;
 pub(crate) mod examples;
 pub(crate) mod fidelity;
+pub(crate) mod gateway;
 pub(crate) mod init;
 mod lwi_page;
 pub(crate) mod play;

@@ -1,16 +1,18 @@
 //! `tandem proxy`.
 
-use crate::arguments::{Format, Proxy, ProxyCommand, ProxyRules, ProxyStatus};
+use crate::arguments::{Proxy, ProxyCommand, ProxyRules, ProxyStatus};
 use crate::failure::{Failure, reason};
 use crate::logging::log_daemon;
 use crate::output::{self, Terminal};
 use crate::service::directory;
 use crate::signals::daemon_flags;
+use crate::unit::Unit;
 use linux::socket::Protocol;
 use proxy::Config;
 use proxy::config::{EXAMPLE, Listen, ListenerProtocol, Upstream, UpstreamProtocol};
 use proxy::front::transparent::Rules;
-use proxy::status::{Status, query, tables};
+use proxy::status::{Status, explanations, query, tables};
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, IsTerminal, Read};
 use std::os::unix::fs::PermissionsExt;
@@ -26,8 +28,30 @@ pub(crate) fn run(arguments: &Proxy, terminal: Terminal) -> Result<(), Failure> 
         Some(ProxyCommand::Status(arguments)) => status(arguments, terminal),
         Some(ProxyCommand::ExampleConfig) => output::write(EXAMPLE),
         Some(ProxyCommand::Rules(rules)) => output::write(&script(rules)),
+        Some(ProxyCommand::Unit { config }) => {
+            Unit::Proxy.print([OsStr::new("proxy"), OsStr::new("--config"), config.as_os_str()])
+        }
+        None if arguments.check => check(arguments, terminal),
         None => serve(arguments, terminal),
     }
+}
+
+/// Checks the configuration on this machine.
+fn check(arguments: &Proxy, terminal: Terminal) -> Result<(), Failure> {
+    let config = match &arguments.config {
+        Some(path) => read(path)?,
+        None => from_command_line(arguments),
+    };
+    config.check().map_err(|error| failure(&error))?;
+    let check = proxy::Check::of(&config);
+    output::print_tables(terminal, &[check.table()])?;
+    if let Some(host) = check.unresolved() {
+        return Err(Failure::Other {
+            message: format!("the upstream proxy {host} does not resolve"),
+            hint: "`getent ahosts NAME` shows what the system's resolver finds".to_owned(),
+        });
+    }
+    check.into_missing().map_or(Ok(()), |error| Err(failure(&error)))
 }
 
 fn serve(arguments: &Proxy, terminal: Terminal) -> Result<(), Failure> {
@@ -114,6 +138,12 @@ fn default_socket() -> PathBuf {
     directory("RUNTIME_DIRECTORY", "/run/tandem").join("proxy.sock")
 }
 
+/// The socket of a proxy that runs in a terminal, or as the service of `tandem proxy unit`.
+fn running_socket() -> PathBuf {
+    let (default, service) = (default_socket(), PathBuf::from("/run/tandem-proxy/proxy.sock"));
+    if !default.exists() && service.exists() { service } else { default }
+}
+
 /// The default status socket, if it is free. Without one the proxy works as well.
 fn free_socket(terminal: Terminal) -> Option<PathBuf> {
     let path = default_socket();
@@ -150,21 +180,24 @@ fn script(rules: &ProxyRules) -> String {
 fn status(arguments: &ProxyStatus, terminal: Terminal) -> Result<(), Failure> {
     let path = match (&arguments.socket, &arguments.config) {
         (Some(socket), _) => socket.clone(),
-        (None, Some(config)) => read(config)?.socket.unwrap_or_else(default_socket),
-        (None, None) => default_socket(),
+        (None, Some(config)) => read(config)?.socket.unwrap_or_else(running_socket),
+        (None, None) => running_socket(),
     };
     let text = query(&path, "/status").map_err(|error| unanswered(&path, &error))?;
     let status: Status = serde_json::from_str(&text).map_err(|error| Failure::Other {
         message: format!("invalid answer of the proxy at {}: {error}", path.display()),
         hint: "proxy and `tandem proxy status` may be of different versions".to_owned(),
     })?;
-    show(&status, arguments.format, terminal)
+    show(&status, arguments, terminal)
 }
 
-fn show(status: &Status, format: Format, terminal: Terminal) -> Result<(), Failure> {
-    let tables = tables(status);
+fn show(status: &Status, arguments: &ProxyStatus, terminal: Terminal) -> Result<(), Failure> {
+    let mut tables = tables(status);
+    if arguments.explain {
+        tables.insert(tables.len() - 1, explanations());
+    }
     let json = serde_json::to_value(status).unwrap_or_default();
-    output::print(terminal, format, &tables, &json, || {
+    output::print(terminal, arguments.format, &tables, &json, || {
         tables.last().map(report::Table::to_csv).unwrap_or_default()
     })
 }
@@ -178,7 +211,8 @@ fn unanswered(path: &Path, error: &io::Error) -> Failure {
     Failure::Other { message, hint: hint.to_owned() }
 }
 
-fn failure(error: &proxy::Error) -> Failure {
+/// The failure of the program for an error of the proxy.
+pub(crate) fn failure(error: &proxy::Error) -> Failure {
     let (message, hint) = (error.to_string(), error.hint().to_owned());
     if error.is_lack() {
         Failure::MissingRequirement { message, hint }

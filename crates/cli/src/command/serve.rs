@@ -1,14 +1,17 @@
 //! `tandem serve`.
 
-use crate::arguments::Serve;
+use crate::arguments::{Serve, ServeCommand};
 use crate::failure::{Failure, reason};
 use crate::output::{self, Terminal};
+use crate::unit::Unit;
 use crate::{player_page, signals};
 use abr::Manifest;
 use collector::{Config, Retention, Store, StoreError};
 use linux::socket::{Options, Protocol, listen};
 use player::content::{Content, Log};
+use std::ffi::OsString;
 use std::fs;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::thread;
@@ -18,6 +21,9 @@ use std::time::Duration;
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 pub(crate) fn run(arguments: &Serve, terminal: Terminal) -> Result<(), Failure> {
+    if let Some(ServeCommand::Unit { listen, content }) = &arguments.command {
+        return unit(*listen, content.as_deref());
+    }
     let config = config(arguments)?;
     config.check(arguments.listen).map_err(|message| Failure::Usage {
         message: format!("--listen: {message}"),
@@ -36,7 +42,7 @@ pub(crate) fn run(arguments: &Serve, terminal: Terminal) -> Result<(), Failure> 
         },
     })?;
     let address = listener.local_addr().map_err(|error| serve_failure(&error))?;
-    let stop = signals::stop_flag()?;
+    let stop = signals::daemon_stop_flag()?;
     let (ending, ended) = tokio::sync::oneshot::channel::<()>();
     thread::spawn(move || {
         while !stop.load(Ordering::Relaxed) {
@@ -59,6 +65,17 @@ pub(crate) fn run(arguments: &Serve, terminal: Terminal) -> Result<(), Failure> 
         let _ = ended.await;
     })
     .map_err(|error| serve_failure(&error))
+}
+
+/// Prints the systemd unit, whose database is in the state directory of the service.
+fn unit(listen: SocketAddr, content: Option<&Path>) -> Result<(), Failure> {
+    let database = "/var/lib/tandem-serve/sessions.db";
+    let mut command: Vec<OsString> =
+        ["serve", "--listen", &listen.to_string(), "--database", database].map(Into::into).into();
+    if let Some(content) = content {
+        command.extend(["--content".into(), content.into()]);
+    }
+    Unit::Serve.print(command)
 }
 
 fn config(arguments: &Serve) -> Result<Config, Failure> {

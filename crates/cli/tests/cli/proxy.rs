@@ -161,3 +161,55 @@ fn example_config_and_rules_are_printed() {
     assert_eq!(told.code, 1);
     assert!(told.err.contains("no proxy answers at nowhere.sock"), "{}", told.err);
 }
+
+#[test]
+fn check_reports_listeners_and_upstream_without_listening() {
+    let place = configured("[upstream]\naddress = '127.0.0.1:9'\nprotocol = 'tcp'\n");
+    let told = place.run(&["proxy", "--config", "proxy.toml", "--check"]);
+    assert_eq!((told.code, &*told.err), (0, ""));
+    insta::assert_snapshot!("proxy_check", told.out);
+    assert!(!place.path().join("proxy.sock").exists());
+    let place = configured("[upstream]\naddress = 'no-such-host.invalid:9'\nprotocol = 'tcp'\n");
+    let told = place.run(&["proxy", "--config", "proxy.toml", "--check"]);
+    assert!(told.code == 1 && told.err.contains("no-such-host.invalid:9 does not resolve"), "{}", told.err);
+    place.write("wrong.toml", "[[listen]]\naddress = '0.0.0.0:1080'\n");
+    assert_eq!(place.run(&["proxy", "--config", "wrong.toml", "--check"]).code, 3);
+}
+
+#[test]
+fn units_run_the_program_without_privileges() {
+    let place = Place::new();
+    let units = [
+        (place.done(&["proxy", "unit", "--config", "/etc/x.toml"]), " proxy --config /etc/x.toml\n", ""),
+        (
+            place.done(&["serve", "unit"]),
+            " serve --listen 127.0.0.1:8090 --database /var/lib/tandem-serve/sessions.db\n",
+            "",
+        ),
+        (
+            place.done(&["gateway", "unit", "--upstream", "p.example:1080", "--interface", "wlan0=wifi"]),
+            " gateway up --upstream p.example:1080 --interface wlan0=wifi --policy none --port 3129\n",
+            "CAP_NET_ADMIN",
+        ),
+    ];
+    for (unit, command, capability) in units {
+        assert!(unit.contains(command), "{unit}");
+        for line in [
+            "DynamicUser=yes",
+            "NoNewPrivileges=yes",
+            "ProtectSystem=strict",
+            &format!("CapabilityBoundingSet={capability}"),
+        ] {
+            assert!(unit.lines().any(|own| own == line), "{line} in {unit}");
+        }
+    }
+}
+
+#[test]
+fn status_explains_every_column_on_request() {
+    let running = begin(configured(""));
+    let told = running.place.run(&["proxy", "status", "--config", "proxy.toml", "--explain"]);
+    for part in ["meaning", "protocol of clients", "Client connections accepted."] {
+        assert!(told.out.contains(part), "{part} in {}", told.out);
+    }
+}

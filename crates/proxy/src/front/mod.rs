@@ -2,5 +2,6 @@
 
 pub mod convert;
 pub mod http;
+pub mod redirected;
 pub mod socks5;
 pub mod transparent;

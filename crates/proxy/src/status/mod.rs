@@ -40,6 +40,24 @@ pub struct Listening {
     pub protocol: String,
 }
 
+/// Explains the columns of the listeners; the counters have their description beside them.
+pub fn explanations() -> Table {
+    let mut table = Table::new("columns").column(Column::text("column")).column(Column::text("meaning"));
+    for [column, meaning] in [
+        ["address", "address and port at which the proxy accepts connections"],
+        [
+            "serve",
+            "protocol of clients: auto (HTTP or SOCKS5), http, socks5, convert, transparent, redirected",
+        ],
+        ["protocol", "transport of clients: mptcp (accepts TCP as well) or tcp"],
+        ["counter", "name of a counter; in metrics `tandem_proxy_NAME`"],
+        ["value", "count since the start of the proxy; `open` is the present number"],
+    ] {
+        table = table.row(Row::new([Cell::text(column), Cell::text(meaning)]));
+    }
+    table
+}
+
 /// Renders the status as tables.
 pub fn tables(status: &Status) -> Vec<Table> {
     let ends = if status.draining { ", draining" } else { "" };

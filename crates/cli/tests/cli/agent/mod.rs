@@ -50,6 +50,7 @@ fn printed_unit_and_example_are_usable() {
         unanswered.err
     );
     assert_eq!(place.run(&["agent"]).code, 2, "without a configuration");
+    assert_eq!(place.run(&["agent", "--config", "wrong.toml", "--check"]).code, 3);
 }
 
 fn is_root() -> bool {

@@ -178,3 +178,38 @@ fn status_and_metrics_report_traffic() {
         Ok(())
     });
 }
+
+#[test]
+#[ignore = "needs root"]
+fn pattern_that_matches_nothing_is_warned_of_and_checked() {
+    with_testnet(|net| {
+        net.place.write(
+            "kinds.toml",
+            "policy = 'wifi-first'\n[[interface]]\nmatch = 'wlan*'\nkind = 'wifi'\n\
+             [[interface]]\nmatch = 'wwan*'\nkind = '5g'\n",
+        );
+        let before = net.manager(|manager| Ok((manager.endpoints()?, manager.limits()?)))?;
+        let check = net.device.run(|| {
+            let mut command = net.place.command(&["agent", "--config", "kinds.toml", "--check"]);
+            Ok::<_, linux::Error>(command.output().expect("it runs"))
+        })?;
+        assert!(check.status.success(), "{check:?}");
+        let (out, err) = (String::from_utf8_lossy(&check.stdout), String::from_utf8_lossy(&check.stderr));
+        insta::assert_snapshot!("agent_check", format!("{out}---- stderr\n{err}"));
+        assert_eq!(net.manager(|manager| Ok((manager.endpoints()?, manager.limits()?)))?, before);
+
+        net.configure("none", "");
+        let agent = net.agent(&[])?;
+        net.until_endpoints(&[("10.1.0.2", false), ("10.2.0.2", false)])?;
+        net.device.run(|| {
+            let mut route = Route::open()?;
+            let index = route.link("lte0")?.index;
+            route.remove_link(index)
+        })?;
+        net.until_endpoints(&[("10.1.0.2", false)])?;
+        let log = stop(agent);
+        let warning = "`match = \"lte*\"` matches no interface; the interfaces here: lo, wlan0";
+        assert_eq!(log.matches(warning).count(), 1, "{log}");
+        Ok(())
+    });
+}

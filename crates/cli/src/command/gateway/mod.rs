@@ -1,0 +1,239 @@
+//! `tandem gateway`: agent, proxy and redirection as one program.
+
+mod plan;
+mod status;
+
+use crate::arguments::{Gateway, GatewayCommand, GatewayUp};
+use crate::command;
+use crate::failure::Failure;
+use crate::logging::log_daemon;
+use crate::output::Terminal;
+use crate::service::directory;
+use crate::signals;
+use crate::unit::Unit;
+use agent::daemon::{Options, Signals};
+use linux::nft::{self, HeldTable};
+use linux::pid_file::{PidFile, terminate};
+use plan::Plan;
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+use tracing::{info, warn};
+
+/// Name of the nftables table.
+const TABLE: &str = "tandem_gateway";
+/// Interval at which signals and parts are polled.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// Time for the agent to start.
+const START_TIMEOUT: Duration = Duration::from_secs(10);
+/// Time for a running gateway to stop.
+const STOP_TIMEOUT: Duration = Duration::from_secs(20);
+
+pub(crate) fn run(arguments: &Gateway, terminal: Terminal) -> Result<(), Failure> {
+    match &arguments.command {
+        GatewayCommand::Up(arguments) => up(arguments, terminal),
+        GatewayCommand::Down => down(terminal),
+        GatewayCommand::Status(arguments) => status::run(arguments, terminal),
+        GatewayCommand::Unit(arguments) => Unit::Gateway.print(plan::command_line(arguments)),
+    }
+}
+
+/// Directory of sockets and of the file with the process number.
+fn runtime() -> PathBuf {
+    directory("RUNTIME_DIRECTORY", "/run/tandem")
+}
+
+fn state() -> PathBuf {
+    directory("STATE_DIRECTORY", "/var/lib/tandem")
+}
+
+fn pid_path() -> PathBuf {
+    runtime().join("gateway.pid")
+}
+
+fn up(arguments: &GatewayUp, terminal: Terminal) -> Result<(), Failure> {
+    let agent_config = plan::agent_config(arguments)?;
+    log_daemon(&arguments.log, terminal)?;
+    agent::check::requirements().map_err(|error| command::agent::failure(&error))?;
+    nft::list(TABLE).map_err(|error| system(&error))?;
+    fs::create_dir_all(runtime()).map_err(|error| Failure::write(&runtime(), &error))?;
+    let held = PidFile::take(&pid_path()).map_err(|error| system(&error))?;
+    let Some(_held) = held else {
+        return Err(Failure::Other {
+            message: "another gateway is running".to_owned(),
+            hint: "`tandem gateway status` shows it, `tandem gateway down` stops it".to_owned(),
+        });
+    };
+    let stop = signals::daemon_stop_flag()?;
+    let plan = Plan::of(arguments, agent_config)?;
+    let mut parts = Parts::start(plan)?;
+    while !stop.load(Ordering::Relaxed) {
+        thread::sleep(POLL_INTERVAL);
+        if let Some(failure) = parts.failure() {
+            parts.stop()?;
+            return Err(failure);
+        }
+    }
+    parts.stop()
+}
+
+/// The running parts of a gateway, in the order in which they start.
+struct Parts {
+    proxy: Option<proxy::Proxy>,
+    agent: Option<JoinHandle<Result<(), agent::Error>>>,
+    stop_agent: Arc<AtomicBool>,
+    table: Option<HeldTable>,
+}
+
+impl Parts {
+    /// Starts proxy and agent, then redirects. A failure stops the parts that run already.
+    fn start(plan: Plan) -> Result<Self, Failure> {
+        linux::process::raise_open_file_limit(2 * plan.proxy.limits.connections as u64 + 64);
+        let proxy = proxy::Proxy::start(plan.proxy, None).map_err(|error| command::proxy::failure(&error))?;
+        let stop_agent = Arc::new(AtomicBool::new(false));
+        let options = Options { dry_run: false, state: state(), socket: runtime().join("agent.sock") };
+        let (stop, socket) = (Arc::clone(&stop_agent), options.socket.clone());
+        let agent = thread::spawn(move || {
+            let config = plan.agent;
+            let read = || Ok(config.clone());
+            let reload = AtomicBool::new(false);
+            agent::daemon::run(
+                config.clone(),
+                &options,
+                &Signals { stop: &stop, reload: &reload, read: &read },
+            )
+        });
+        let mut parts = Self { proxy: Some(proxy), agent: Some(agent), stop_agent, table: None };
+        let end = Instant::now() + START_TIMEOUT;
+        while agent::status::query(&socket, "/metrics").is_err() {
+            if let Some(failure) = parts.agent_failure() {
+                return Err(failure);
+            }
+            if Instant::now() > end {
+                return Err(Failure::Other {
+                    message: "the agent did not start in time".to_owned(),
+                    hint: "`--log debug` shows its steps".to_owned(),
+                });
+            }
+            thread::sleep(POLL_INTERVAL);
+        }
+        parts.table = Some(HeldTable::add(TABLE, &plan.rules).map_err(|error| system(&error))?);
+        info!(upstream = %plan.upstream, "outgoing TCP connections are redirected");
+        Ok(parts)
+    }
+
+    /// The failure of a part that ended by itself.
+    fn failure(&mut self) -> Option<Failure> {
+        if self.table.as_mut().is_some_and(|table| !table.is_held()) {
+            return Some(Failure::Other {
+                message: "nft ended: connections are no longer redirected".to_owned(),
+                hint: "start the gateway again".to_owned(),
+            });
+        }
+        self.agent_failure()
+    }
+
+    fn agent_failure(&mut self) -> Option<Failure> {
+        let agent = self.agent.take_if(|agent| agent.is_finished())?;
+        Some(match agent.join() {
+            Ok(Err(error)) => command::agent::failure(&error),
+            _ => Failure::Other { message: "the agent ended".to_owned(), hint: String::new() },
+        })
+    }
+
+    /// Ends the redirection, then the connections, then the agent.
+    fn stop(mut self) -> Result<(), Failure> {
+        self.table = None;
+        info!("connections are direct again; waiting for open ones to end");
+        if let Some(proxy) = self.proxy.take()
+            && !proxy.drain()
+        {
+            warn!("some connections were cut");
+        }
+        self.stop_agent()
+    }
+
+    fn stop_agent(&mut self) -> Result<(), Failure> {
+        self.stop_agent.store(true, Ordering::Relaxed);
+        let Some(agent) = self.agent.take() else { return Ok(()) };
+        match agent.join() {
+            Ok(ended) => ended.map_err(|error| command::agent::failure(&error)),
+            Err(_) => Err(Failure::Other { message: "the agent panicked".to_owned(), hint: String::new() }),
+        }
+    }
+}
+
+impl Drop for Parts {
+    fn drop(&mut self) {
+        self.table = None;
+        self.proxy = None;
+        _ = self.stop_agent();
+    }
+}
+
+fn down(terminal: Terminal) -> Result<(), Failure> {
+    let path = pid_path();
+    if let Some(process) = PidFile::holder(&path).map_err(|error| system(&error))? {
+        terminate(process).map_err(|error| system(&error))?;
+        let end = Instant::now() + STOP_TIMEOUT;
+        while PidFile::holder(&path).map_err(|error| system(&error))?.is_some() {
+            if Instant::now() > end {
+                return Err(Failure::Other {
+                    message: format!("the gateway (process {process}) does not stop"),
+                    hint: format!("`kill -9 {process}`, then `tandem gateway down` again"),
+                });
+            }
+            thread::sleep(POLL_INTERVAL);
+        }
+        terminal.note("the gateway was stopped");
+    } else {
+        terminal.note("no gateway is running");
+    }
+    agent::undo(&state()).map_err(|error| command::agent::failure(&error))?;
+    for file in ["gateway.pid", "agent.sock", "proxy.sock"] {
+        // Sockets of a killed gateway. A part that still runs by itself answers on its socket.
+        let path = runtime().join(file);
+        if file == "gateway.pid" || agent::status::query(&path, "/status").is_err() {
+            remove(&path)?;
+        }
+    }
+    await_removal()
+}
+
+/// Waits for the kernel to remove the table of a killed gateway.
+fn await_removal() -> Result<(), Failure> {
+    let end = Instant::now() + Duration::from_secs(3);
+    while nft::list(TABLE).map_err(|error| system(&error))?.is_some() {
+        if Instant::now() > end {
+            return Err(Failure::Other {
+                message: format!("the nftables table {TABLE} still exists"),
+                hint: format!("`nft list table inet {TABLE}` names its owner"),
+            });
+        }
+        thread::sleep(POLL_INTERVAL);
+    }
+    Ok(())
+}
+
+fn remove(path: &std::path::Path) -> Result<(), Failure> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Failure::Other {
+            message: format!("cannot remove {}: {error}", path.display()),
+            hint: "try it as root".to_owned(),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// The failure of the program for an error of the system.
+fn system(error: &linux::Error) -> Failure {
+    let (message, hint) = (error.to_string(), error.hint().to_owned());
+    match error {
+        linux::Error::Lacks { .. } => Failure::MissingRequirement { message, hint },
+        _ => Failure::Other { message, hint },
+    }
+}

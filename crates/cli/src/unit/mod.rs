@@ -1,0 +1,82 @@
+//! Hardened systemd units of the daemons.
+
+use crate::failure::Failure;
+use crate::output;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+/// Settings that all units share.
+const HARDENING: &str = include_str!("hardening.conf");
+
+/// A daemon with a unit.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Unit {
+    Agent,
+    Gateway,
+    Proxy,
+    Serve,
+}
+
+impl Unit {
+    const fn template(self) -> &'static str {
+        match self {
+            Self::Agent => include_str!("agent.service"),
+            Self::Gateway => include_str!("gateway.service"),
+            Self::Proxy => include_str!("proxy.service"),
+            Self::Serve => include_str!("serve.service"),
+        }
+    }
+
+    /// Prints the unit that runs this program with `arguments`.
+    pub(crate) fn print<A: AsRef<OsStr>>(
+        self,
+        arguments: impl IntoIterator<Item = A>,
+    ) -> Result<(), Failure> {
+        let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("/usr/local/bin/tandem"));
+        output::write(&self.text(&program, arguments))
+    }
+
+    fn text<A: AsRef<OsStr>>(self, program: &Path, arguments: impl IntoIterator<Item = A>) -> String {
+        let program = quote(&program.to_string_lossy());
+        let mut command = program.clone();
+        for argument in arguments {
+            command.push(' ');
+            command.push_str(&quote(&argument.as_ref().to_string_lossy()));
+        }
+        self.template()
+            .replace("@hardening@", HARDENING.trim_end())
+            .replace("@command@", &command)
+            .replace("@program@", &program)
+    }
+}
+
+/// Quotes an argument of a command line of systemd (systemd.service(5), "Command lines").
+fn quote(argument: &str) -> String {
+    let escaped = argument.replace('%', "%%").replace('$', "$$");
+    if !escaped.is_empty() && !escaped.contains([' ', '"', '\'', '\\', ';', '\t', '\n']) {
+        return escaped;
+    }
+    let escaped = escaped.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+    format!("\"{escaped}\"")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_quoted_for_systemd() {
+        let cases = [("a", "a"), ("a b", "\"a b\""), ("50%", "50%%"), ("$HOME", "$$HOME"), ("", "\"\"")];
+        for (text, quoted) in cases {
+            assert_eq!(quote(text), quoted);
+        }
+        let text = Unit::Serve.text(Path::new("/opt/my tandem"), ["serve", "--listen", "127.0.0.1:8090"]);
+        assert!(text.contains("ExecStart=\"/opt/my tandem\" serve --listen 127.0.0.1:8090\n"), "{text}");
+        for unit in [Unit::Agent, Unit::Gateway, Unit::Proxy, Unit::Serve] {
+            let text = unit.text(Path::new("/bin/tandem"), ["x"]);
+            assert!(
+                !text.contains("@hardening@") && !text.contains("@command@") && !text.contains("@program@")
+            );
+        }
+    }
+}

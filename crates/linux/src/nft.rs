@@ -1,0 +1,140 @@
+//! An nftables table that lives as long as this process, by the program `nft`.
+//!
+//! The flag `owner` ties a table to the netlink socket that created it: no other program can change
+//! the table, and the kernel removes it with the socket. An interactive `nft` holds that socket. It
+//! ends when its input ends, hence also when this process is killed.
+
+use crate::Error;
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Time for `nft` to answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+/// Time for `nft` to end after its input.
+const END_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// A table of the family `inet` that vanishes when this value is dropped, or this process ends.
+#[derive(Debug)]
+pub struct HeldTable {
+    child: Child,
+    input: Option<ChildStdin>,
+}
+
+impl HeldTable {
+    /// Adds the table `name` with `content`: chains in nft(8) syntax, in one line, each with a final
+    /// semicolon.
+    ///
+    /// # Errors
+    /// Fails when `nft` is missing or too old, another process holds a table of this name, the
+    /// kernel lacks a feature, or without CAP_NET_ADMIN.
+    pub fn add(name: &str, content: &str) -> Result<Self, Error> {
+        let mut child = Command::new("nft")
+            .arg("-i")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            // A Ctrl-C on the terminal must not end it before its owner.
+            .process_group(0)
+            .spawn()
+            .map_err(cannot_run)?;
+        let (tx, answers) = channel();
+        forward(child.stdout.take(), &tx);
+        forward(child.stderr.take(), &tx);
+        let mut table = Self { input: child.stdin.take(), child };
+        let commands = format!("table inet {name} {{ flags owner; {content} }}\nlist tables inet\n");
+        let doing = || format!("add the nftables table {name}");
+        if let Some(input) = &mut table.input {
+            input
+                .write_all(commands.as_bytes())
+                .and_then(|()| input.flush())
+                .map_err(|error| Error::system(doing(), error))?;
+        }
+        await_answer(name, &answers)?;
+        Ok(table)
+    }
+
+    /// True while the table exists.
+    pub fn is_held(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+}
+
+impl Drop for HeldTable {
+    fn drop(&mut self) {
+        drop(self.input.take());
+        let end = Instant::now() + END_TIMEOUT;
+        while self.is_held() && Instant::now() < end {
+            thread::sleep(Duration::from_millis(5));
+        }
+        _ = self.child.kill();
+        _ = self.child.wait();
+    }
+}
+
+/// Waits until the list of tables contains the table, or for an error.
+fn await_answer(name: &str, answers: &Receiver<String>) -> Result<(), Error> {
+    let end = Instant::now() + ANSWER_TIMEOUT;
+    let present = format!("table inet {name}");
+    let lacks = |cause: &str, hint: &str| {
+        let what = format!("cannot add the nftables table {name}: {cause}");
+        Err(Error::Lacks { what, hint: hint.to_owned() })
+    };
+    loop {
+        let left = end.saturating_duration_since(Instant::now());
+        match answers.recv_timeout(left) {
+            Ok(line) if line.trim() == present => return Ok(()),
+            Ok(line) if line.contains("Error:") => {
+                let cause = line.split("Error:").last().unwrap_or_default().trim();
+                let hint = "nftables 1.0.2 and Linux 5.12 or later, with nf_tables, NAT and fib";
+                return lacks(cause, hint);
+            }
+            Ok(_) => {}
+            Err(_) => return lacks("no answer from nft", "`nft -i` must work on this machine"),
+        }
+    }
+}
+
+/// Text of the table `name` of the family `inet`; `None` when there is none.
+///
+/// # Errors
+/// Fails when `nft` is missing, or without CAP_NET_ADMIN.
+pub fn list(name: &str) -> Result<Option<String>, Error> {
+    let output = Command::new("nft").args(["list", "table", "inet", name]).output().map_err(cannot_run)?;
+    if output.status.success() {
+        return Ok(Some(String::from_utf8_lossy(&output.stdout).into_owned()));
+    }
+    let cause = String::from_utf8_lossy(&output.stderr).into_owned();
+    if cause.contains("No such file or directory") {
+        return Ok(None);
+    }
+    Err(Error::system(
+        format!("list the nftables table {name}"),
+        std::io::Error::other(cause.lines().next().unwrap_or_default().to_owned()),
+    ))
+}
+
+/// Sends each line to `tx` from a thread of its own.
+fn forward(output: Option<impl Read + Send + 'static>, tx: &Sender<String>) {
+    let Some(output) = output else { return };
+    let tx = tx.clone();
+    thread::spawn(move || {
+        // Reading to the end keeps the pipe from filling up.
+        for line in BufReader::new(output).lines().map_while(Result::ok) {
+            _ = tx.send(line);
+        }
+    });
+}
+
+fn cannot_run(error: std::io::Error) -> Error {
+    if error.kind() == ErrorKind::NotFound {
+        return Error::Lacks {
+            what: "the program nft is not installed".to_owned(),
+            hint: "install nftables 1.0.2 or later".to_owned(),
+        };
+    }
+    Error::Program { name: "nft".to_owned(), source: error }
+}
