@@ -149,7 +149,7 @@ fn needs_root_nothing_is_left_after_signals() {
     let place = Place::new();
     place.write("small.toml", &format!("{SMALL}[[traffic]]\nkind = 'bulk'\n").replace("'3s'", "'60s'"));
     let before = host_state();
-    for (signal, code) in [("-INT", Some(1)), ("-TERM", Some(1)), ("-HUP", Some(1)), ("-KILL", None)] {
+    for (signal, code) in [("-INT", Some(130)), ("-TERM", Some(143)), ("-HUP", Some(129)), ("-KILL", None)] {
         let mut child = place
             .command(&["testbed", "small.toml", "--pcap", "--out", "out"])
             .spawn()
