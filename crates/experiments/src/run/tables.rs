@@ -153,7 +153,11 @@ fn background(outcome: &Outcome) -> Option<Table> {
         .column(Column::number("delivered").unit("packets").key("delivered_packets"))
         .column(Column::number("delivered").unit("MB").key("delivered_mb"))
         .column(Column::number("mean delay").unit("ms"))
-        .column(Column::number("longest delay").unit("ms"));
+        .column(Column::number("p95").unit("ms").key("p95_delay_ms"))
+        .column(Column::number("p99").unit("ms").key("p99_delay_ms"))
+        .column(Column::number("longest delay").unit("ms"))
+        .column(Column::number("jitter").unit("ms"));
+    let ms = |seconds: Option<f64>| Cell::number(seconds.unwrap_or(f64::NAN) * 1e3, 1);
     let sizes = decimals(all.iter().map(|flow| megabytes(flow.delivered_bytes)));
     for flow in all {
         table = table.row(Row::new([
@@ -162,8 +166,11 @@ fn background(outcome: &Outcome) -> Option<Table> {
             count(flow.offered_packets),
             count(flow.delivered_packets),
             Cell::number(megabytes(flow.delivered_bytes), sizes),
-            Cell::number(flow.mean_delay_s.unwrap_or(f64::NAN) * 1e3, 1),
-            Cell::number(flow.longest_delay_s * 1e3, 1),
+            ms(flow.mean_delay_s),
+            ms(flow.delay.p95_s),
+            ms(flow.delay.p99_s),
+            ms(Some(flow.longest_delay_s)),
+            ms(flow.jitter.mean_s),
         ]));
     }
     (!all.is_empty()).then_some(table)
