@@ -189,11 +189,7 @@ impl Site {
                 let (sessions, all) = self.chosen(&query)?;
                 page(&pages::compare(&sessions, &query.filter()?, all, self.web.is_some()))
             }
-            [""] if self.web.is_none() => {
-                let mut answer = text(StatusCode::FOUND, "text/plain; charset=utf-8", String::new());
-                answer.headers_mut().insert(header::LOCATION, HeaderValue::from_static("/sessions"));
-                answer
-            }
+            [""] if self.web.is_none() => to_sessions(StatusCode::FOUND),
             _ => match &self.web {
                 Some(web) => player_page(web.respond(request, path)),
                 None => missing(),
@@ -286,9 +282,7 @@ impl Site {
         if !is_form {
             return Ok(json_answer(StatusCode::OK, &json!({ "deleted": deleted })));
         }
-        let mut answer = text(StatusCode::SEE_OTHER, "text/plain; charset=utf-8", String::new());
-        answer.headers_mut().insert(header::LOCATION, HeaderValue::from_static("/sessions"));
-        Ok(answer)
+        Ok(to_sessions(StatusCode::SEE_OTHER))
     }
 
     fn record(&self, id: &str) -> Result<Option<Record>, StoreError> {
@@ -418,6 +412,13 @@ fn json_answer(status: StatusCode, value: &Value) -> PageResponse {
 
 fn error(status: StatusCode, what: &str, problems: &[String]) -> PageResponse {
     json_answer(status, &json!({ "error": what, "problems": problems }))
+}
+
+/// Redirects to the list of sessions.
+fn to_sessions(status: StatusCode) -> PageResponse {
+    let mut answer = text(status, "text/plain; charset=utf-8", String::new());
+    answer.headers_mut().insert(header::LOCATION, HeaderValue::from_static("/sessions"));
+    answer
 }
 
 fn missing() -> PageResponse {

@@ -7,7 +7,7 @@ use link::{Trace, TraceFormat};
 use mptcp::{CongestionKind, SchedulerKind};
 use papers::emtcp::calibration::Calibration;
 use policy::PolicyConfig;
-use qoe::{Linear, Mok, PSNR_CLAMP_DB, PsnrSeries, Viewing};
+use qoe::{EMOS_MAX, Linear, Mok, PSNR_CLAMP_DB, PsnrSeries, Viewing, emos};
 use radio::{InterfaceKind, Origin, Profile};
 use scenario::{Scenario, Setting};
 use units::{Bitrate, Bytes, Duration, Energy, Power};
@@ -132,6 +132,9 @@ pub fn score(bytes: &[u8]) {
     };
     let mos = Mok { level_zero: dice.below(2) == 0, ..Mok::default() }.mos(&viewing);
     assert!((1.0..=5.0).contains(&mos), "{mos} of {viewing:?}");
+    let levels: Vec<usize> = (0..dice.below(9)).map(|_| dice.below(300) as usize).collect();
+    let score = emos(&levels, dice.below(260) as usize, &viewing);
+    assert!(score.is_none_or(|score| (0.0..=EMOS_MAX).contains(&score)), "{score:?} of {viewing:?}");
     let mut series = PsnrSeries::new(rate(&mut dice), rate(&mut dice), PSNR_CLAMP_DB);
     let mut chunks = Vec::new();
     while !dice.is_done() && chunks.len() < 64 {

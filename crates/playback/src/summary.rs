@@ -278,11 +278,7 @@ impl Group {
 
     /// Names of the KPIs whose interval is wider than a third of the mean to either side.
     fn uncertain(&self) -> Vec<&'static str> {
-        let wide = |kpi: &&Kpi| {
-            let Estimate { mean, ci95 } = self.estimate(kpi);
-            ci95.is_finite() && ci95 > mean.abs() / 3.0
-        };
-        KPIS.iter().filter(wide).map(|kpi| kpi.name).collect()
+        KPIS.iter().filter(|kpi| self.estimate(kpi).is_uncertain()).map(|kpi| kpi.name).collect()
     }
 
     /// Remark on a label with too few sessions for its means.
@@ -345,20 +341,19 @@ pub fn means(groups: &[Group]) -> Table {
     table
 }
 
-/// Bar charts of MOS, stalled time and bitrate by group.
+/// Bar charts of MOS, eMOS, stalled time and bitrate by group.
 pub fn bars(groups: &[Group]) -> Vec<Bars> {
     let names: Vec<String> = groups.iter().map(Group::name).collect();
-    let charted = KPIS.iter().filter(|kpi| matches!(kpi.key, "mos" | "stalled_s" | "mean_bitrate_kbps"));
+    let charted = ["mos", "emos", "stalled_s", "mean_bitrate_kbps"];
+    let charted = charted.iter().filter_map(|key| KPIS.iter().find(|kpi| kpi.key == *key));
     let chart = |kpi: &Kpi| {
         Bars::new(kpi.name, Axis::new(kpi.name).unit(kpi.unit).from(0.0))
+            .key(kpi.key.replace('_', "-"))
             .groups(names.clone())
             .decimals(if kpi.decimals == 0 { 0 } else { 2 })
             .series(kpi.name, groups.iter().map(|group| group.estimate(kpi)))
     };
-    let mut charts: Vec<Bars> = charted.map(chart).collect();
-    // MOS is the last of the three in `KPIS`, but the most important one to a reader.
-    charts.rotate_right(1);
-    charts
+    charted.map(chart).collect()
 }
 
 /// JSON with the sessions and, for each label, the number of sessions by state, and the means and

@@ -39,6 +39,10 @@ impl Estimate {
         let t = STUDENT_T.get(degrees_of_freedom - 1).copied().unwrap_or(1.960);
         Self::new(mean, t * (squares / degrees_of_freedom as f64).sqrt() / count.sqrt())
     }
+    /// True if the interval exceeds a third of the mean: too few values for this mean.
+    pub fn is_uncertain(&self) -> bool {
+        self.ci95.is_finite() && self.ci95 > self.mean.abs() / 3.0
+    }
     /// A value without an interval, such as a figure from a paper.
     pub const fn exact(mean: f64) -> Self {
         Self { mean, ci95: f64::NAN }
@@ -120,6 +124,14 @@ mod tests {
         assert_eq!(signed(0.001, 2), "0.00");
         assert_eq!(signed(1.25, 1), "+1.2");
         assert_eq!(signed(f64::INFINITY, 1), "–");
+    }
+
+    #[test]
+    fn interval_above_a_third_of_the_mean_is_uncertain() {
+        assert!(Estimate::new(-3.0, 1.01).is_uncertain());
+        assert!(!Estimate::new(-3.0, 1.0).is_uncertain());
+        assert!(!Estimate::new(0.0, 0.0).is_uncertain());
+        assert!(!Estimate::exact(3.0).is_uncertain());
     }
 
     #[test]

@@ -95,6 +95,21 @@ test('record reaches `tandem serve`, also after a kill and restart of the collec
     await page.getByLabel('Address of').waitFor();
     assert.equal(await page.locator('#outbox-status').innerText(), '');
     assert.equal((await listed()).length, 2);
+
+    // From the player to the sessions, and deletion by a form, whose origin the browser sends.
+    await page.getByRole('link', { name: 'Sessions', exact: true }).click();
+    await page.locator(`a[href="/sessions/${session.id}"]`).click();
+    await page.getByRole('link', { name: 'delete', exact: true }).click();
+    await page.getByRole('button', { name: 'Delete this session' }).click();
+    await page.waitForURL(`${origin}/sessions`);
+    assert.deepEqual(
+      (await listed()).map(({ id }) => id),
+      [second.id],
+    );
+    await page.getByRole('link', { name: 'Delete these sessions' }).click();
+    await page.getByRole('button', { name: 'Delete 1 session' }).click();
+    await page.getByText('No sessions yet.').waitFor();
+    assert.deepEqual(await listed(), []);
     assert.deepEqual(errors, []);
   } finally {
     await browser.close();
