@@ -54,9 +54,18 @@ impl Input {
 
     /// Parses the scenario with keys overridden by `--set`.
     pub(crate) fn scenario(&self, settings: &[Setting]) -> Result<Scenario, Failure> {
-        let scenario =
-            Scenario::parse_bytes(&self.shown, &self.bytes, &self.files()).map_err(Failure::Input)?;
-        if settings.is_empty() { Ok(scenario) } else { self.apply(&scenario, "--set", settings) }
+        match Scenario::parse_bytes(&self.shown, &self.bytes, &self.files()) {
+            Ok(scenario) if settings.is_empty() => Ok(scenario),
+            Ok(scenario) => self.apply(&scenario, "--set", settings),
+            // Settings may be what the file lacks, such as the format of a trace.
+            Err(problems) => self.corrected(settings).ok_or(Failure::Input(problems)),
+        }
+    }
+
+    /// The scenario of a file with problems, if the settings correct them.
+    fn corrected(&self, settings: &[Setting]) -> Option<Scenario> {
+        let text = Setting::apply(settings, std::str::from_utf8(&self.bytes).ok()?).ok()?;
+        Scenario::parse(&self.shown, &text, &self.files()).ok()
     }
 
     /// Applies settings, given by `option`, to a scenario.

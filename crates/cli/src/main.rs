@@ -58,6 +58,7 @@ fn run(command: Command, terminal: output::Terminal) -> Result<(), Failure> {
         Command::Emulate(arguments) => command::emulate::run(arguments, terminal),
         Command::Fidelity(arguments) => command::fidelity::run(&arguments, terminal),
         Command::Capture(arguments) => command::capture::run(&arguments, terminal),
+        Command::Trace(arguments) => command::trace::run(&arguments, terminal),
         Command::Agent(arguments) => command::agent::run(&arguments, terminal),
         Command::Proxy(arguments) => command::proxy::run(&arguments, terminal),
         Command::Gateway(arguments) => command::gateway::run(&arguments, terminal),

@@ -15,5 +15,6 @@ pub mod profiles;
 pub mod run;
 pub mod stats;
 pub mod timeline;
+pub mod traces;
 pub mod video;
 pub mod warnings;

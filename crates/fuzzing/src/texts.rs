@@ -3,7 +3,7 @@
 use crate::dice::Dice;
 use core::fmt::{Debug, Display};
 use core::str::FromStr;
-use link::{Trace, TraceFormat};
+use link::{Trace, TraceFormat, TraceReading, TraceText};
 use mptcp::{CongestionKind, SchedulerKind};
 use papers::emtcp::calibration::Calibration;
 use policy::PolicyConfig;
@@ -12,14 +12,53 @@ use radio::{InterfaceKind, Origin, Profile};
 use scenario::{Scenario, Setting};
 use units::{Bitrate, Bytes, Duration, Energy, Power};
 
-/// Fuzz target: link traces in each format, and with automatic detection of the format.
+/// Fuzz target: link traces in each format and with automatic detection of the format, with chosen
+/// columns, changed, and written in each format.
 pub fn trace(bytes: &[u8]) {
     let Ok(text) = core::str::from_utf8(bytes) else { return };
-    let guesses = ["trace", "trace.csv", "trace.json"].map(|name| Trace::parse(name, text, None));
-    let read = TraceFormat::REGISTRY.iter().map(|format| Trace::parse("trace", text, Some(format)));
-    for trace in read.chain(guesses).flatten() {
-        assert!(trace.period() > Duration::ZERO, "a trace without duration");
-        trace.mean_rate();
+    let formats = || [None].into_iter().chain(TraceFormat::REGISTRY.iter().map(Some));
+    for name in ["trace", "trace.csv", "trace.json"] {
+        for column in [None, Some("1"), Some("2"), Some("3"), Some("sum_bidir_reverse"), Some("rate")] {
+            let input = TraceText::new(name, text).column(column);
+            for (input, format) in
+                [input, input.up()].into_iter().flat_map(|input| formats().map(move |f| (input, f)))
+            {
+                match TraceReading::of(&input, format) {
+                    Ok(reading) => check_trace(&reading.trace),
+                    Err(error) => assert!(!error.expected.is_empty() && !error.found.is_empty()),
+                }
+            }
+        }
+    }
+}
+
+/// Checks that changes keep what they should, and that a written trace is read as the same capacity.
+fn check_trace(trace: &Trace) {
+    let period = trace.period();
+    assert!(period > Duration::ZERO, "a trace without duration");
+    let summary = trace.summary();
+    assert!(summary.p5 <= summary.p95 && summary.length == period, "{summary:?}");
+    let start = Duration::from_nanos(period.as_nanos() / 3);
+    let bytes = |trace: &Trace| trace.mean_rate().as_bps() as f64 * trace.period().as_secs_f64() / 8.0;
+    let later = trace.starting_at(start);
+    assert_eq!((later.period(), later.mean_rate()), (period, trace.mean_rate()), "another start");
+    if let Some(cut) = trace.cut(start, start) {
+        assert!(bytes(&cut) <= bytes(trace) * 1.001 + 1500.0, "a cut carries more");
+    }
+    trace.scaled(0.5);
+    // Limits of the formats: three years, and a file of a size that a fuzzer can write often.
+    let is_short = period.as_secs_f64() < 5000.0 && period > Duration::from_millis(1) && bytes(trace) < 3e7;
+    for format in TraceFormat::REGISTRY.iter().filter(|_| is_short) {
+        let Some(Ok(text)) = format.write.map(|write| write(trace)) else { continue };
+        let again = match Trace::parse("again", &text, Some(format)) {
+            Ok(again) => again,
+            Err(error) => panic!("{}: {error}: {text}", format.name),
+        };
+        let difference = again.period().as_nanos().abs_diff(period.as_nanos());
+        assert!(difference <= 1_000_000, "{}: {period} is read as {}", format.name, again.period());
+        let (before, after) = (bytes(trace), bytes(&again));
+        let slack = 1500.0 + before * (1e-3 + 1e6 / period.as_nanos() as f64);
+        assert!((before - after).abs() <= slack, "{}: {before} bytes are read as {after}", format.name);
     }
 }
 

@@ -12,7 +12,7 @@ fn env_number(name: &str, default: u64) -> u64 {
 }
 
 /// Texts, mostly valid, from which mutations start.
-const TEXTS: [&str; 19] = [
+const TEXTS: [&str; 24] = [
     include_str!("../../../scenarios/emtcp-paper.toml"),
     include_str!("../../../scenarios/shared-cells.toml"),
     include_str!("../../../scenarios/generated-channel.toml"),
@@ -22,6 +22,11 @@ const TEXTS: [&str; 19] = [
     "1\n2\n2\n5\n",
     "0,1500\n1,3000\n2.5,0\n",
     "0 1.5\n1 2\n2 0\n",
+    "timestamp;throughput_mbps;rssi\n1518452042,25;24,0;-80\n1518452043;3;-\n1518452044;5;-70\n",
+    "time_ms\tdl_kbps\tul_kbps\n0\t24\t2\n500\t3\t-\n1000\t5\t4\n",
+    "Timestamp,CellID,NetworkMode,DL_bitrate,UL_bitrate\n2018.02.12_16.14.02,2,LTE,5000,194\n2018.02.12_16.14.03,2,LTE,6000,-\n",
+    "2018-02-12T16:14:02Z 5\n2018-02-12T16:14:03.5Z 7\n",
+    r#"{"intervals": [{"sum": {"start": 0, "end": 1.0, "bits_per_second": 9e6, "omitted": true}}, {"sum": {"start": 0, "end": 1.5, "bits_per_second": 2e6}}]}"#,
     r#"[{"duration_ms": 1000, "bandwidth_kbps": 4500, "latency_ms": 20}, {"duration_ms": 5, "bandwidth_kbps": 0}]"#,
     "5ms",
     "1.5Mbps",

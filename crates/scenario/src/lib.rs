@@ -16,7 +16,7 @@ pub use docs::docs_markdown;
 pub use files::{Files, InputFile};
 pub use schema::{Diagnostic, Place};
 pub use setting::{Setting, SettingError, SettingSpans};
-pub use used_trace::UsedTrace;
+pub use used_trace::{UsedTrace, trace_diagnostic};
 
 use build::Generated;
 use files::Recorder;

@@ -1,6 +1,8 @@
 //! Trace files that a scenario uses.
 
-use link::{RateColumn, TraceSummary};
+use link::{RateColumn, TraceError, TraceSummary};
+use schema::Diagnostic;
+use schema::diagnostic::Source;
 use units::{Duration, Seed};
 
 /// A trace file that gives the rate of one direction of a path.
@@ -42,4 +44,19 @@ impl UsedTrace {
 pub(crate) fn random_start(length: Duration, seed: Seed, path: &str) -> Duration {
     let millis = seed.derive(path).rng("trace start").below(length.as_millis().max(1));
     Duration::from_millis(millis)
+}
+
+/// Describes an error in a trace file with this text.
+pub fn trace_diagnostic(text: &str, error: &TraceError) -> Diagnostic {
+    let source = Source::new(&error.file, text);
+    let line = error.line.unwrap_or(1);
+    let mut at = source.line_span(line);
+    if let Some(column) = error.column {
+        let offset = source.line(line).char_indices().nth(column.saturating_sub(1));
+        at.start = (at.start + offset.map_or(0, |(i, _)| i)).min(at.end);
+    }
+    let mut diagnostic = source.diagnostic(at, format!("malformed trace: found {}", error.found));
+    diagnostic.expected = Some(error.expected.clone());
+    diagnostic.hint = Some(error.hint.to_string());
+    diagnostic
 }

@@ -20,6 +20,7 @@ mod run;
 mod schema;
 mod serve;
 mod testbed;
+mod trace;
 
 pub(crate) use agent::{Agent, AgentCommand, AgentStatus};
 pub(crate) use capture::Capture;
@@ -40,6 +41,7 @@ pub(crate) use run::Run;
 pub(crate) use schema::Schema;
 pub(crate) use serve::{Serve, ServeCommand};
 pub(crate) use testbed::Testbed;
+pub(crate) use trace::Trace;
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -73,6 +75,7 @@ Examples:
   tandem play https://example.org/film.mpd
   tandem serve
   tandem capture trace.pcapng
+  tandem trace wifi.csv lte.csv
   tandem profiles huang2012.lte
 
 Exit codes: 0 success, 2 invalid command line, 3 invalid input file, 4 missing system requirement,
@@ -114,6 +117,7 @@ pub(crate) enum Command {
     Emulate(Emulate),
     Fidelity(Fidelity),
     Capture(Capture),
+    Trace(Trace),
     Agent(Agent),
     Proxy(Proxy),
     Gateway(Gateway),

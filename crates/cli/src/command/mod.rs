@@ -19,3 +19,4 @@ pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod serve;
 pub(crate) mod testbed;
+pub(crate) mod trace;

@@ -29,6 +29,11 @@ fn help_of_capture() {
 }
 
 #[test]
+fn help_of_trace() {
+    insta::assert_snapshot!(help(&["trace", "--help"]));
+}
+
+#[test]
 fn help_of_profiles() {
     insta::assert_snapshot!(help(&["profiles", "--help"]));
 }
@@ -43,6 +48,7 @@ fn help_of_every_command_has_an_example() {
         "emulate",
         "fidelity",
         "capture",
+        "trace",
         "play",
         "profiles",
         "schema",

@@ -21,5 +21,6 @@ mod results;
 mod shipped;
 mod support;
 mod testbed;
+mod trace;
 mod tutorials;
 mod warnings;

@@ -137,6 +137,11 @@ fn first_scenario() {
 }
 
 #[test]
+fn own_trace() {
+    follow("own-trace.md");
+}
+
+#[test]
 fn ellipsis_stands_for_any_text() {
     assert!(matches("a … c", "a  b c"));
     assert!(matches("a …", "a b c"));

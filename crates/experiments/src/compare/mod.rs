@@ -10,11 +10,12 @@ mod tables;
 use crate::display::time_unit;
 use crate::parallel;
 use crate::run::prepare;
+use crate::traces;
 use crate::warnings::{self, Warning, World};
 use metrics::Metric;
 use policy::{PolicyConfig, PolicyError};
 use report::{Estimate, Page, Table};
-use scenario::{Scenario, Setting};
+use scenario::{Scenario, Setting, UsedTrace};
 use serde_json::{Value, json};
 use sim::{Experiment, Outcome};
 use std::num::NonZeroUsize;
@@ -75,6 +76,8 @@ pub struct Comparison {
     /// Whether every seed gave the same run.
     repeats: bool,
     warnings: Vec<Warning>,
+    /// The distinct traces of all cases, with the starts of the first seed.
+    traces: Vec<UsedTrace>,
 }
 
 /// Results of one case.
@@ -133,7 +136,14 @@ pub fn compare(
     let mut warnings = warnings::of_cases(experiments);
     warnings.extend(equal_cases(&cases));
     let metrics = cases.first().map_or_else(Vec::new, |first| metrics::metrics(&first.experiment));
+    let mut traces: Vec<UsedTrace> = Vec::new();
+    for trace in options.cases.iter().flat_map(|case| case.scenario.traces_with_seed(seeds[0])) {
+        if !traces.contains(&trace) {
+            traces.push(trace);
+        }
+    }
     Ok(Comparison {
+        traces,
         title: scenario.title.clone(),
         description: scenario.description.clone(),
         source: scenario.source.clone(),
@@ -184,6 +194,7 @@ impl Comparison {
     pub fn tables(&self) -> Vec<Table> {
         let mut tables = vec![tables::means(self)];
         tables.extend(tables::differences(self));
+        tables.extend(traces::table(&self.traces));
         tables
     }
 
@@ -243,6 +254,7 @@ impl Comparison {
             "title": self.title,
             "warnings": warnings::to_json(&self.warnings),
             "seeds": seeds,
+            "traces": traces::to_json(&self.traces),
             "cases": cases,
         })
     }

@@ -2,7 +2,7 @@
 
 use super::{CapturedSubflow, Kernel, Reaction, Run};
 use crate::delay::{self, Measure};
-use crate::{describe, warnings};
+use crate::{describe, traces, warnings};
 use serde_json::{Map, Value, json};
 use sim::{Outcome, Timeline};
 use units::{Duration, Instant};
@@ -23,6 +23,7 @@ pub(super) fn result(run: &Run) -> Value {
     let states: Vec<Value> = run.outcome.timelines.iter().map(|timeline| states(timeline, end)).collect();
     object.insert("power_states".to_owned(), json!(states));
     object.insert("profiles".to_owned(), profiles(run));
+    object.insert("traces".to_owned(), traces::to_json(&run.traces));
     if let Some(measured) = &run.kernel {
         object.insert("kernel".to_owned(), kernel(run, measured));
     }

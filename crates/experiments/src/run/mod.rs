@@ -6,10 +6,11 @@ mod page;
 mod series;
 mod tables;
 
+use crate::traces;
 use crate::warnings::{self, Warning, World};
 use policy::{PolicyConfig, PolicyError};
 use report::{Page, Table};
-use scenario::Scenario;
+use scenario::{Scenario, UsedTrace};
 use serde_json::Value;
 use sim::{Experiment, Outcome};
 use units::{Bytes, Duration, Seed};
@@ -40,6 +41,8 @@ pub struct Run {
     pub outcome: Outcome,
     /// Settings without effect, and suspicious figures.
     pub warnings: Vec<Warning>,
+    /// The trace files.
+    pub traces: Vec<UsedTrace>,
     /// Measurements of the kernel run; `None` for a simulation.
     pub kernel: Option<Kernel>,
 }
@@ -130,6 +133,7 @@ pub fn simulate(
         title: scenario.title.clone(),
         description: scenario.description.clone(),
         source: scenario.source.clone(),
+        traces: scenario.traces_with_seed(experiment.seed),
         experiment,
         outcome,
         warnings,
@@ -168,6 +172,7 @@ impl Run {
             title: scenario.title.clone(),
             description: scenario.description.clone(),
             source: scenario.source.clone(),
+            traces: scenario.traces_with_seed(experiment.seed),
             experiment,
             outcome,
             warnings,
@@ -177,6 +182,13 @@ impl Run {
 
     /// All tables: device, paths, energy, connections, then tables that only some runs have.
     pub fn tables(&self) -> Vec<Table> {
+        let mut tables = self.result_tables();
+        tables.extend(traces::table(&self.traces));
+        tables
+    }
+
+    /// The tables without that of the traces, which are part of the scenario.
+    fn result_tables(&self) -> Vec<Table> {
         let mut tables = match self.kernel.as_ref().and_then(|kernel| kernel.programs.as_ref()) {
             Some(programs) => tables::with_programs(&self.experiment, &self.outcome, programs),
             None => tables::tables(&self.experiment, &self.outcome),

@@ -2,7 +2,7 @@
 
 use super::{Run, tables};
 use crate::page::{footer, kernel_footer, one_line, unbroken, warnings};
-use crate::{delay, describe, timeline, video};
+use crate::{delay, describe, timeline, traces, video};
 use report::{Axis, Bars, Estimate, Page, Section, literal};
 
 pub(super) fn page(run: &Run) -> Page {
@@ -13,7 +13,7 @@ pub(super) fn page(run: &Run) -> Page {
     }
     page = page.lead(summary(run));
 
-    let mut tables = run.tables();
+    let mut tables = run.result_tables();
     let more = tables.split_off(4);
     let [device, paths, energy, connections]: [report::Table; 4] =
         tables.try_into().expect("a run has at least four tables");
@@ -34,10 +34,12 @@ pub(super) fn page(run: &Run) -> Page {
         None => time = time.prose("The run has no series, because the scenario’s `sample` is zero."),
     }
     time = time.charts(video::charts(outcome, run.experiment.duration.as_secs_f64()));
+    let scenario = Section::new("Scenario").facts(describe::facts(&run.experiment));
     page.section(time)
         .section(
-            Section::new("Scenario")
-                .facts(describe::facts(&run.experiment))
+            traces::table(&run.traces)
+                .into_iter()
+                .fold(scenario, Section::table)
                 .table(describe::sources(&describe::profiles(&run.experiment)))
                 .details("Scenario file", &*run.source),
         )

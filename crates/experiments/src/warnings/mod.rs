@@ -8,7 +8,10 @@ mod paths;
 mod policy;
 mod radio;
 mod times;
+mod traces;
 mod transport;
+
+pub use traces::of_trace;
 
 use serde_json::{Value, json};
 use sim::{Experiment, Protocol};
@@ -54,6 +57,7 @@ pub fn of(experiment: &Experiment, world: World) -> Vec<Warning> {
     transport::check(experiment, world, &mut warnings);
     paths::check(experiment, &mut warnings);
     times::check(experiment, &mut warnings);
+    traces::check(experiment, &mut warnings);
     radio::check(experiment, &mut warnings);
     warnings
 }

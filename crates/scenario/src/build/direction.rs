@@ -1,15 +1,14 @@
 //! Builds one direction of a path.
 
-use super::{Builder, FileProblem, TraceSource, point};
-use crate::UsedTrace;
+use super::{Builder, TraceSource, point};
+use crate::{InputFile, UsedTrace, trace_diagnostic};
 use core::ops::Range;
 use link::{
     ChannelModel, Codel, Delay, Impairments, LOSS_MODELS, LinkConfig, Loss, QueueLimit, Rate, RateColumn,
-    Reorder, StationConfig, Trace, TraceReading, TraceText,
+    Reorder, StationConfig, Trace, TraceError, TraceReading, TraceText,
 };
 use quantities::{Quantities as _, QuantityNode as _};
 use schema::node::{Fields, Node, Value};
-use sha2::{Digest as _, Sha256};
 use sim::{CellSpec, Hop};
 use std::sync::Arc;
 use units::{Bitrate, Duration, Instant, Probability, Seed};
@@ -291,28 +290,16 @@ impl Builder<'_, '_> {
             TraceText { is_up: key.is_up, ..TraceText::new(path, &text) }.column(key.column.as_deref());
         let error = match TraceReading::of(&input, key.format.as_ref().and_then(|f| f.parse().ok())) {
             Ok(TraceReading { trace, format, column }) => {
-                let sha256 = hex(&Sha256::digest(text.as_bytes()));
+                let sha256 = InputFile::new(path, text.as_bytes()).sha256;
                 return Some(ReadTrace { trace: Arc::new(trace), format, column, sha256 });
             }
             Err(error) => error,
         };
-        let problem = FileProblem {
-            path,
-            line: error.line,
-            column: error.column,
-            message: format!("malformed trace: found {}", error.found),
-            expected: error.expected,
-            hint: error.hint.into(),
-        };
-        self.report_in_file(&text, problem, span);
+        let shown = self.shown(path);
+        let error = TraceError { file: shown, ..error };
+        self.problems.add_referenced(span, vec![trace_diagnostic(&text, &error)]);
         None
     }
-}
-
-/// Lower-case hexadecimal digits.
-fn hex(bytes: &[u8]) -> String {
-    let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or_default();
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 /// The limit of the queue, and CoDel if that manages it.

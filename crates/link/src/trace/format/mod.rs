@@ -125,8 +125,8 @@ impl TraceFormat {
                     "a header that names the unit, or a named format".to_owned(),
                     format!("{}, which fits {}", quoted(line), readings.join(" and ")),
                     format!(
-                        "choose one: `trace = {{ file = \"{file}\", format = \"{}\" }}`, or add a header such as \
-                         `second,bytes_per_second` or `second,mbps`",
+                        "choose one: `trace = {{ file = \"{file}\", format = \"{}\" }}` in a scenario, `--as` with \
+                         `tandem trace`; or add a header such as `second,bytes_per_second` or `second,mbps`",
                         several[0].name
                     ),
                 ))
@@ -191,8 +191,11 @@ fn rate_rows(trace: &Trace) -> Result<Vec<(Duration, Bitrate)>, Unwritable> {
     if let Some(piece) = pieces.pop() {
         let nanos = piece.duration.as_nanos();
         let half = nanos / 2;
-        if Some(nanos) == before || half == 0 {
+        if Some(nanos) == before {
             pieces.push(piece);
+        } else if half == 0 {
+            // A nanosecond is below the resolution, unless it is all there is.
+            pieces.extend(pieces.is_empty().then_some(piece));
         } else {
             // Two halves, so that the last row is as long as the one before it.
             pieces.push(RatePiece { duration: Duration::from_nanos(nanos - half), ..piece });
@@ -290,8 +293,8 @@ mod tests {
         );
         assert_eq!(
             &*bytes.hint,
-            "choose one: `trace = { file = \"x.csv\", format = \"second-bytes\" }`, or add a header such as \
-             `second,bytes_per_second` or `second,mbps`"
+            "choose one: `trace = { file = \"x.csv\", format = \"second-bytes\" }` in a scenario, `--as` with \
+             `tandem trace`; or add a header such as `second,bytes_per_second` or `second,mbps`"
         );
         let mbps = error("0,24.5\n1,25.5\n");
         assert!(mbps.found.ends_with("second-bytes (mean 200 bit/s) and seconds-mbps (mean 25.0 Mbit/s)"));

@@ -28,7 +28,12 @@ fn parse(input: &TraceText<'_>) -> Result<ParsedTrace, TraceError> {
 fn write(trace: &Trace) -> Result<String, Unwritable> {
     let mut text = "second,bytes_per_second\n".to_owned();
     for (start, rate) in rate_rows(trace)? {
-        let _ = writeln!(text, "{},{}", decimals(start.as_nanos(), 9), decimals(rate.as_bps() * 125, 3));
+        let _ = writeln!(
+            text,
+            "{},{}",
+            decimals(start.as_nanos(), 9),
+            decimals(rate.as_bps().saturating_mul(125), 3)
+        );
     }
     Ok(text)
 }
