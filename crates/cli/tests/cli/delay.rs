@@ -31,7 +31,7 @@ packet = "1kB"
 "#;
 
 fn json(place: &Place, name: &str) -> Value {
-    serde_json::from_str(&place.read(&format!("tandem-out/{name}/result.json"))).unwrap()
+    serde_json::from_str(&place.read(&format!("tandem-out/{name}/result.json"))).expect("result.json is JSON")
 }
 
 #[test]

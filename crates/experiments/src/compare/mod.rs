@@ -441,14 +441,17 @@ mod tests {
     }
 
     #[test]
-    fn table_notes_that_a_policy_has_no_effect_with_a_single_path() {
-        let has_note = |text: &str| {
+    fn comparison_warns_of_a_policy_without_effect_over_a_single_path() {
+        let warns = |text: &str| {
             let scenario = Scenario::parse("s.toml", text, &|_: &str| Err(String::new())).unwrap();
             let options = options(&scenario, &[none(), WifiFirst.into()], 1);
             let compared = compare(&scenario, &options, &|_| {}).unwrap();
-            compared.tables()[0].notes.iter().any(|note| note.contains("policy has no effect"))
+            compared
+                .warnings()
+                .iter()
+                .any(|warning| warning.message.contains("the policy `wifi-first` has no effect"))
         };
-        assert!(has_note(&format!("{LOSSY}\n[transport]\nprotocol = \"tcp\"\npath = \"lte\"\n")));
-        assert!(!has_note(LOSSY));
+        assert!(warns(&format!("{LOSSY}\n[transport]\nprotocol = \"tcp\"\npath = \"lte\"\n")));
+        assert!(!warns(LOSSY));
     }
 }
