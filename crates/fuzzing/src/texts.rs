@@ -10,7 +10,7 @@ use policy::PolicyConfig;
 use qoe::{EMOS_MAX, Linear, Mok, PSNR_CLAMP_DB, PsnrSeries, Viewing, emos};
 use radio::{InterfaceKind, Origin, Profile};
 use scenario::{Scenario, Setting};
-use units::{Bitrate, Bytes, Duration, Energy, Power};
+use units::{Bitrate, Bytes, Duration, Energy, Power, UnitError};
 
 /// Fuzz target: link traces in each format and with automatic detection of the format, with chosen
 /// columns, changed, and written in each format.
@@ -111,17 +111,28 @@ pub fn units(bytes: &[u8]) {
 }
 
 /// Checks that a parsed value survives a round trip through text, up to rounding.
-fn check_quantity<T: FromStr + Display>(text: &str, size: impl Fn(T) -> f64, slack: f64)
+fn check_quantity<T>(text: &str, size: impl Fn(T) -> f64, slack: f64)
 where
-    T::Err: Display,
+    T: FromStr<Err = UnitError> + Display,
 {
     let read = |text: &str| text.parse::<T>();
-    let Ok(value) = read(text) else { return };
+    let value = match read(text) {
+        Ok(value) => value,
+        Err(error) => return check_suggestion(&error, |text| read(text).err()),
+    };
     let written = value.to_string();
     let again = read(&written).unwrap_or_else(|error| panic!("{text} is written as {written}: {error}"));
     let (before, after) = (size(value), size(again));
     let close = (before - after).abs() <= slack + before.abs() * 4.0 * f64::EPSILON;
     assert!(close, "{text} is written as {written}: {before}, {after}");
+}
+
+/// Checks that the suggestion for an unknown unit has a known one.
+fn check_suggestion(error: &UnitError, read: impl Fn(&str) -> Option<UnitError>) {
+    let Some(suggestion) = error.suggestion() else { return };
+    let quantity = suggestion.split('`').nth(1).unwrap_or_default();
+    let is_known = matches!(read(quantity), None | Some(UnitError::OutOfRange { .. }));
+    assert!(is_known, "{error}: {suggestion}");
 }
 
 /// Fuzz target: names of formats and algorithms, policies with parameters, and settings.
@@ -152,6 +163,10 @@ fn check_setting(text: &str) {
             Ok(once) => {
                 let twice = Setting::apply(core::slice::from_ref(&setting), &once);
                 assert_eq!(twice.as_ref(), Ok(&once), "{setting}");
+                if let Some(spans) = setting.locate(&once) {
+                    assert!(once.get(spans.value).is_some(), "{setting}");
+                    assert!(spans.keys.into_iter().all(|key| once.get(key).is_some()), "{setting}");
+                }
             }
             Err(error) => assert!(!error.to_string().is_empty() && !error.hint().is_empty()),
         }

@@ -13,11 +13,17 @@ pub(crate) enum Spelling {
 /// Nominal voltage of a lithium-ion cell, at which 4000 mAh are 15.4 Wh.
 const BATTERY_VOLTS: f64 = 3.85;
 
+/// Numbers above get no correction: converted, they may exceed any unit.
+const MAX_VALUE: f64 = 1e15;
+
 impl Spelling {
     /// The quantity that `value` with the unknown `unit` probably is, in backquotes; with a remark
     /// if the value had to be converted.
     pub(crate) fn correct(self, value: f64, unit: &str) -> Option<String> {
         let unit = unit.trim().trim_end_matches('.');
+        if value > MAX_VALUE {
+            return None;
+        }
         match self {
             Self::Time => time(value, &unit.to_lowercase()),
             Self::Rate => rate(value, unit),

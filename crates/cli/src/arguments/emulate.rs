@@ -17,17 +17,17 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  sudo tandem emulate scenarios/wifi-lte.toml --server 'python3 -m http.server' -- \\
+  sudo tandem emulate scenario.toml --server 'python3 -m http.server' -- \\
       curl -o copy http://10.77.255.1:8000/file
-  sudo tandem emulate scenarios/wifi-lte.toml --server 'iperf3 -s' -- iperf3 -c 10.77.255.1 -R
-  sudo tandem emulate scenarios/handover.toml --policy wifi-first -- bash
-  sudo tandem emulate scenarios/wifi-lte.toml --duration 20s --out results --pcap -- ping 10.77.255.1
+  sudo tandem emulate scenario.toml --server 'iperf3 -s' -- iperf3 -c 10.77.255.1 -R
+  sudo tandem emulate handover.toml --policy wifi-first -- bash
+  sudo tandem emulate scenario.toml --duration 20s --out results --pcap -- ping 10.77.255.1
 
 Exit codes: that of COMMAND, or 128 plus the number of the signal that ended it; 124 after --duration,
 126 if COMMAND cannot be run, 127 if it does not exist. Before it runs: 2 invalid command line,
 3 invalid input file, 4 missing system requirement, 1 any other failure.")]
 pub(crate) struct Emulate {
-    /// The scenario, a TOML file (docs/reference/scenario.md)
+    /// The scenario, a TOML file (`tandem init` writes one, `tandem examples` lists more)
     #[arg(value_name = "SCENARIO.toml", value_hint = ValueHint::FilePath)]
     pub(crate) scenario: PathBuf,
     /// Program to run on the device, with its arguments
@@ -46,7 +46,7 @@ pub(crate) struct Emulate {
     /// Override the policy of the scenario, for example by wifi-first or emtcp:mp-prio:0.4
     #[arg(long, value_name = "P", value_parser = policy)]
     pub(crate) policy: Option<PolicyConfig>,
-    /// Override a key of the scenario (docs/reference/scenario.md); may be repeated
+    /// Override a key of the scenario (`tandem schema --markdown`); may be repeated
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
     pub(crate) set: Vec<Setting>,
     /// End COMMAND after this time, such as 20s; the duration of the scenario has no effect

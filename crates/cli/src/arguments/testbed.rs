@@ -16,12 +16,12 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  sudo tandem testbed scenarios/wifi-lte.toml
-  sudo tandem testbed scenarios/wifi-lte.toml --policy wifi-first --duration 20s
-  sudo tandem testbed scenarios/handover.toml --pcap --out /tmp/handover
+  sudo tandem testbed scenario.toml
+  sudo tandem testbed scenario.toml --policy wifi-first --duration 20s
+  sudo tandem testbed handover.toml --pcap --out /tmp/handover
   sudo tandem testbed --clean                 remove partial results of killed runs")]
 pub(crate) struct Testbed {
-    /// The scenario, a TOML file (docs/reference/scenario.md)
+    /// The scenario, a TOML file (`tandem init` writes one, `tandem examples` lists more)
     #[arg(value_name = "SCENARIO.toml", value_hint = ValueHint::FilePath, required_unless_present = "clean")]
     pub(crate) scenario: Option<PathBuf>,
     /// Override the seed of the scenario
@@ -30,7 +30,7 @@ pub(crate) struct Testbed {
     /// Override the policy of the scenario, for example by wifi-first or emtcp:mp-prio:0.4
     #[arg(long, value_name = "P", value_parser = policy)]
     pub(crate) policy: Option<PolicyConfig>,
-    /// Override a key of the scenario (docs/reference/scenario.md); may be repeated
+    /// Override a key of the scenario (`tandem schema --markdown`); may be repeated
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
     pub(crate) set: Vec<Setting>,
     /// Override the duration of the scenario, for example by 20s
