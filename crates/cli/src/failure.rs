@@ -38,6 +38,11 @@ pub(crate) enum Failure {
         /// A suggestion for a correction; may be empty.
         hint: String,
     },
+    /// The user stopped the command by a signal.
+    Interrupted {
+        /// The fate of the results.
+        message: String,
+    },
     /// A program that cannot be started.
     CannotRun {
         /// The reason.
@@ -67,6 +72,8 @@ impl Failure {
             Self::Input(_) | Self::Unreadable { .. } => 3,
             Self::MissingRequirement { .. } => 4,
             Self::Other { .. } => 1,
+            // 128 and the number of SIGINT, as of a shell.
+            Self::Interrupted { .. } => 130,
             // As in env(1) and shells.
             Self::CannotRun { found: false, .. } => 127,
             Self::CannotRun { found: true, .. } => 126,
@@ -83,9 +90,16 @@ impl Failure {
             | Self::Unreadable { message, .. }
             | Self::MissingRequirement { message, .. }
             | Self::Other { message, .. }
+            | Self::Interrupted { message }
             | Self::CannotRun { message, .. } => message.clone(),
             Self::Program { .. } | Self::Reported { .. } | Self::ClosedPipe => String::new(),
         }
+    }
+
+    /// A command that a signal stopped; `fate` says when, and what became of the results.
+    pub(crate) fn interrupted(fate: &str) -> Self {
+        let separator = if fate.starts_with(';') { "" } else { " " };
+        Self::Interrupted { message: format!("interrupted{separator}{fate}") }
     }
 
     /// A policy given by `option` that the scenario's device cannot follow.

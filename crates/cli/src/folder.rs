@@ -69,6 +69,8 @@ pub(crate) struct Folder {
     target: PathBuf,
     /// Provenance of the new results; without one they replace any earlier results.
     made_by: Option<Provenance>,
+    /// The new results are incomplete; complete ones of the same settings are kept.
+    incomplete: bool,
 }
 
 impl Folder {
@@ -77,7 +79,7 @@ impl Folder {
         let target = fs::canonicalize(path)
             .or_else(|_| std::path::absolute(path))
             .map_err(|error| Failure::write(path, &error))?;
-        let folder = Self { shown: path.to_owned(), target, made_by: None };
+        let folder = Self { shown: path.to_owned(), target, made_by: None, incomplete: false };
         if folder.target.file_name().is_none() {
             return Err(folder.refuse("it has no name of its own"));
         }
@@ -93,6 +95,11 @@ impl Folder {
     /// Keeps earlier results of other settings when the results of `made_by` are written.
     pub(crate) fn made_by(self, made_by: &Provenance) -> Self {
         Self { made_by: Some(made_by.clone()), ..self }
+    }
+
+    /// Marks the new results as incomplete.
+    pub(crate) fn incomplete(self) -> Self {
+        Self { incomplete: true, ..self }
     }
 
     /// Returns an unnamed temporary file on the same file system, for data too large for memory.
@@ -130,18 +137,23 @@ impl Folder {
         let Ok(bytes) = fs::read(self.target.join(MARKER)) else { return (None, String::new()) };
         let result: Value = serde_json::from_slice(&bytes).unwrap_or_default();
         let relation = made_by.compare(&result["made_by"]);
+        let was_complete = result["complete"] != Value::Bool(false);
         match relation {
-            Earlier::Same => (None, String::new()),
+            Earlier::Same if !(self.incomplete && was_complete) => (None, String::new()),
             Earlier::Edited if !made_by.keeps_edited() => {
                 (None, "replaced earlier results: an input file has changed since".to_owned())
             }
-            Earlier::Edited | Earlier::Other => {
+            _ => {
                 let id = result["made_by"]["id"].as_str().map(str::to_owned);
                 let id = id.unwrap_or_else(|| InputFile::new("", &bytes).sha256[..KEPT_DIGITS].to_owned());
                 let kept = self.kept_name(&id);
-                let why = if relation == Earlier::Edited { "other input files" } else { "other settings" };
+                let which = match relation {
+                    Earlier::Same => "complete earlier results",
+                    Earlier::Edited => "earlier results of other input files",
+                    Earlier::Other => "earlier results of other settings",
+                };
                 let place = self.shown.with_file_name(&kept);
-                let note = format!("earlier results of {why} are kept: {}", place.display());
+                let note = format!("{which} are kept: {}", place.display());
                 (Some(kept), note)
             }
         }
@@ -155,7 +167,7 @@ impl Folder {
             let target = self.parent().join(name);
             let Ok(bytes) = fs::read(target.join(MARKER)) else { return !target.exists() };
             let result: Value = serde_json::from_slice(&bytes).unwrap_or_default();
-            let other = Self { shown: target.clone(), target, made_by: None };
+            let other = Self { shown: target.clone(), target, made_by: None, incomplete: false };
             result["made_by"]["id"] == *id && other.check().is_ok()
         };
         let numbered = (2_u32..).map(|n| format!("{base}-{n}"));

@@ -6,6 +6,14 @@ use scenario::{Scenario, Setting};
 use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
+use units::Duration;
+
+/// The setting with its whole key.
+pub(crate) fn resolve(setting: &Setting, scenario: &Scenario, option: &str) -> Result<Setting, Failure> {
+    setting
+        .resolve(&scenario.source)
+        .map_err(|error| Failure::Usage { message: format!("{option}: {error}"), hint: error.hint() })
+}
 
 /// A scenario file as it was read, before settings are applied.
 #[derive(Debug, Clone)]
@@ -56,10 +64,33 @@ impl Input {
     pub(crate) fn scenario(&self, settings: &[Setting]) -> Result<Scenario, Failure> {
         match Scenario::parse_bytes(&self.shown, &self.bytes, &self.files()) {
             Ok(scenario) if settings.is_empty() => Ok(scenario),
-            Ok(scenario) => self.apply(&scenario, "--set", settings),
+            Ok(scenario) => {
+                let whole = settings.iter().map(|setting| resolve(setting, &scenario, "--set"));
+                self.apply(&scenario, "--set", &whole.collect::<Result<Vec<_>, _>>()?)
+            }
             // Settings may be what the file lacks, such as the format of a trace.
             Err(problems) => self.corrected(settings).ok_or(Failure::Input(problems)),
         }
+    }
+
+    /// Like [`scenario`](Self::scenario), also with the duration overridden by `--duration`.
+    pub(crate) fn scenario_of(
+        &self,
+        settings: &[Setting],
+        duration: Option<Duration>,
+    ) -> Result<Scenario, Failure> {
+        let scenario = self.scenario(settings)?;
+        let Some(duration) = duration else { return Ok(scenario) };
+        let setting = Setting::new("duration", &duration.to_string()).map_err(|error| Failure::Usage {
+            message: format!("--duration: {error}"),
+            hint: error.hint(),
+        })?;
+        self.apply(&scenario, "--duration", &[setting])
+    }
+
+    /// Folder of the files that the scenario names.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// The scenario of a file with problems, if the settings correct them.

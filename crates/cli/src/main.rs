@@ -20,6 +20,7 @@ mod service;
 mod setting_place;
 mod signals;
 mod starter;
+mod sweep;
 mod unit;
 
 use arguments::Command;

@@ -57,6 +57,7 @@ impl Terminal {
             | Failure::MissingRequirement { message, hint }
             | Failure::Other { message, hint } => plain(message, hint, coloured),
             Failure::CannotRun { message, .. } => plain(message, "", coloured),
+            Failure::Interrupted { message } => format!("{message}\n"),
             Failure::Input(found) => diagnostics(found, coloured),
             Failure::Program { .. } | Failure::Reported { .. } | Failure::ClosedPipe => return,
         };

@@ -35,6 +35,11 @@ pub(crate) fn daemon_stop_flag() -> Result<Arc<AtomicBool>, Failure> {
     stop_flag_on(&[SIGINT, SIGTERM, SIGHUP])
 }
 
+/// A flag that becomes true on SIGINT or SIGTERM. A simulation under `nohup` outlives its terminal.
+pub(crate) fn interrupt_flag() -> Result<Arc<AtomicBool>, Failure> {
+    stop_flag_on(&[SIGINT, SIGTERM])
+}
+
 /// The stop flag of a daemon, and a flag that asks it to reload its configuration.
 ///
 /// SIGHUP reloads if `is_service`; on a terminal that was closed it stops the daemon.

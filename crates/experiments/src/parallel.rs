@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Number of jobs to run at once: as requested, else one per core.
 pub fn jobs(requested: Option<NonZeroUsize>) -> NonZeroUsize {
@@ -17,26 +17,39 @@ pub fn map<T: Sync, R: Send>(
     done: &(dyn Fn(usize) + Sync),
     work: impl Fn(&T) -> R + Sync,
 ) -> Vec<R> {
-    let next = AtomicUsize::new(0);
     let finished = AtomicUsize::new(0);
+    let results = map_until(jobs, items, |_, item| {
+        let result = work(item);
+        done(finished.fetch_add(1, Ordering::Relaxed) + 1);
+        Some(result)
+    });
+    results.into_iter().map(|result| result.expect("no work was stopped")).collect()
+}
+
+/// Applies `work` to every item and its index with `jobs` threads, until it returns `None`. Items
+/// whose work has not begun by then have no result either.
+pub fn map_until<T: Sync, R: Send>(
+    jobs: NonZeroUsize,
+    items: &[T],
+    work: impl Fn(usize, &T) -> Option<R> + Sync,
+) -> Vec<Option<R>> {
+    let next = AtomicUsize::new(0);
+    let stopped = AtomicBool::new(false);
     let results: Vec<Mutex<Option<R>>> = items.iter().map(|_| Mutex::new(None)).collect();
     std::thread::scope(|scope| {
         for _ in 0..jobs.get().min(items.len()) {
             scope.spawn(|| {
-                loop {
+                while !stopped.load(Ordering::Relaxed) {
                     let i = next.fetch_add(1, Ordering::Relaxed);
                     let Some(item) = items.get(i) else { break };
-                    let result = work(item);
-                    *results[i].lock().expect("no other thread holds this lock") = Some(result);
-                    done(finished.fetch_add(1, Ordering::Relaxed) + 1);
+                    let result = work(i, item);
+                    stopped.fetch_or(result.is_none(), Ordering::Relaxed);
+                    *results[i].lock().expect("no other thread holds this lock") = result;
                 }
             });
         }
     });
-    let take = |cell: Mutex<Option<R>>| {
-        cell.into_inner().expect("no thread panicked").expect("every item has a result")
-    };
-    results.into_iter().map(take).collect()
+    results.into_iter().map(|cell| cell.into_inner().expect("no thread panicked")).collect()
 }
 
 #[cfg(test)]
@@ -50,5 +63,13 @@ mod tests {
             let squares = map(NonZeroUsize::new(jobs).unwrap(), &items, &|_| {}, |n| n * n);
             assert!(squares.iter().zip(&items).all(|(s, n)| *s == n * n));
         }
+    }
+
+    #[test]
+    fn stopped_work_keeps_finished_results() {
+        let items: Vec<u64> = (0..100).collect();
+        let some = map_until(NonZeroUsize::MIN, &items, |i, n| (i < 3).then_some(n * n));
+        assert_eq!(some[..4], [Some(0), Some(1), Some(4), None]);
+        assert!(some.len() == items.len() && some[4..].iter().all(Option::is_none));
     }
 }

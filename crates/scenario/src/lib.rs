@@ -10,6 +10,7 @@ mod docs;
 mod files;
 mod format;
 mod setting;
+mod short_key;
 mod used_trace;
 
 pub use docs::docs_markdown;

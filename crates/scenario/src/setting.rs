@@ -46,6 +46,13 @@ pub enum SettingError {
         /// The rest of the key.
         part: String,
     },
+    /// A shortened key that fits several keys of the file.
+    Ambiguous {
+        /// The shortened key.
+        key: String,
+        /// The whole keys.
+        candidates: Vec<String>,
+    },
     /// The file is not valid TOML.
     File,
 }
@@ -58,6 +65,9 @@ impl fmt::Display for SettingError {
             Self::Whole { key } => write!(f, "`{key}` is a table and cannot be set as a whole"),
             Self::NoTable { key, part } => {
                 write!(f, "`{key}` is not a table, so `{part}` cannot be set in it")
+            }
+            Self::Ambiguous { key, candidates } => {
+                write!(f, "`{key}` fits {} keys of the scenario", candidates.len())
             }
             Self::File => write!(f, "the scenario is not valid TOML"),
         }
@@ -87,6 +97,10 @@ impl SettingError {
             }
             Self::Whole { key } => format!("set one of its keys, such as `{key}.name=…`"),
             Self::NoTable { key, .. } => format!("set `{key}=…` instead"),
+            Self::Ambiguous { candidates, .. } => {
+                let quoted: Vec<String> = candidates.iter().map(|key| format!("`{key}`")).collect();
+                format!("use one of {}", quoted.join(", "))
+            }
             Self::File => "`tandem check FILE` shows the mistake".to_owned(),
         }
     }
@@ -127,18 +141,38 @@ impl Setting {
     pub fn alternatives(text: &str) -> Result<Vec<Self>, SettingError> {
         let form = || SettingError::Form { text: text.to_owned() };
         let (key, values) = text.split_once('=').ok_or_else(form)?;
-        let (mut depth, mut quote) = (0_usize, None);
-        let values = values.split(|c: char| {
-            match (quote, c) {
-                (None, '"' | '\'') => quote = Some(c),
-                (Some(open), _) if open == c => quote = None,
-                (None, '[' | '{') => depth += 1,
-                (None, ']' | '}') => depth = depth.saturating_sub(1),
-                _ => {}
+        split_top_level(values, ',').map(|value| Self::new(key, value).map_err(|_| form())).collect()
+    }
+
+    /// Alternatives of several keys: `path.wifi.down.rate=1Mbps,2Mbps,path.lte.down.rate=3Mbps,4Mbps`.
+    ///
+    /// # Errors
+    /// [`SettingError::Form`] for an invalid key or an empty value.
+    pub fn several_alternatives(text: &str) -> Result<Vec<Vec<Self>>, SettingError> {
+        let form = || SettingError::Form { text: text.to_owned() };
+        let mut all: Vec<(&str, Vec<Self>)> = Vec::new();
+        for part in split_top_level(text, ',') {
+            let (key, value) = match split_top_level(part, '=').next() {
+                Some(key) if key.len() < part.len() => (key, &part[key.len() + 1..]),
+                _ => (all.last().ok_or_else(form)?.0, part),
+            };
+            let setting = Self::new(key, value).map_err(|_| form())?;
+            match all.last_mut() {
+                Some((last, settings)) if *last == key => settings.push(setting),
+                _ => all.push((key, vec![setting])),
             }
-            c == ',' && quote.is_none() && depth == 0
-        });
-        values.map(|value| Self::new(key, value).map_err(|_| form())).collect()
+        }
+        Ok(all.into_iter().map(|(_, settings)| settings).collect())
+    }
+
+    /// The same value for another key, given by its parts.
+    pub(crate) fn with_parts(&self, parts: Vec<String>) -> Self {
+        Self { parts, text: self.text.clone() }
+    }
+
+    /// The parts of the key.
+    pub(crate) fn parts(&self) -> &[String] {
+        &self.parts
     }
 
     /// The whole key.
@@ -193,6 +227,21 @@ impl fmt::Display for Setting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}={}", self.key(), self.text)
     }
+}
+
+/// Splits a text at a separator outside brackets, braces and quotes.
+fn split_top_level(text: &str, separator: char) -> impl Iterator<Item = &str> {
+    let (mut depth, mut quote) = (0_usize, None);
+    text.split(move |c: char| {
+        match (quote, c) {
+            (None, '"' | '\'') => quote = Some(c),
+            (Some(open), _) if open == c => quote = None,
+            (None, '[' | '{') => depth += 1,
+            (None, ']' | '}') => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        c == separator && quote.is_none() && depth == 0
+    })
 }
 
 /// Keys whose value is a string in short and a table in full, with the key of the string in the

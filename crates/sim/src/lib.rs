@@ -56,6 +56,7 @@ pub use series::{Series, SeriesColumn};
 pub use simulation::Execution;
 pub use video::app_state;
 
+use core::ops::ControlFlow;
 use simulation::Simulation;
 
 /// Simulates one experiment from beginning to end.
@@ -67,7 +68,7 @@ pub fn run(experiment: &Experiment) -> Outcome {
 /// ([`Outcome::deliveries`]). The rest of the outcome is the same as that of [`run`].
 pub fn run_recorded(experiment: &Experiment) -> Outcome {
     let mut simulation = Simulation::new(experiment).with_deliveries();
-    simulation.run(&mut |_| {});
+    let _ = simulation.run(&mut |_| ControlFlow::Continue(()));
     simulation.into_outcome()
 }
 
@@ -75,7 +76,7 @@ pub fn run_recorded(experiment: &Experiment) -> Outcome {
 /// times are in source order for any number of connections.
 pub fn run_with_execution(experiment: &Experiment, execution: Execution) -> Outcome {
     let mut simulation = Simulation::new(experiment).with_deliveries().with_execution(execution);
-    simulation.run(&mut |_| {});
+    let _ = simulation.run(&mut |_| ControlFlow::Continue(()));
     simulation.into_outcome()
 }
 
@@ -83,6 +84,18 @@ pub fn run_with_execution(experiment: &Experiment, execution: Execution) -> Outc
 /// 1.
 pub fn run_with_progress(experiment: &Experiment, progress: &mut dyn FnMut(f64)) -> Outcome {
     let mut simulation = Simulation::new(experiment);
-    simulation.run(progress);
+    let _ = simulation.run(&mut |share| {
+        progress(share);
+        ControlFlow::Continue(())
+    });
     simulation.into_outcome()
+}
+
+/// Like [`run_with_progress`]; returns `None` as soon as `progress` breaks.
+pub fn run_until(
+    experiment: &Experiment,
+    progress: &mut dyn FnMut(f64) -> ControlFlow<()>,
+) -> Option<Outcome> {
+    let mut simulation = Simulation::new(experiment);
+    simulation.run(progress).is_continue().then(|| simulation.into_outcome())
 }

@@ -11,6 +11,7 @@ use crate::outcome::Outcome;
 use crate::policy_driver::PolicyDriver;
 use crate::recorder::Recorder;
 use crate::world::World;
+use core::ops::ControlFlow;
 use mptcp::PathId;
 use tracing::{debug, info};
 use units::{Duration, Instant};
@@ -70,7 +71,8 @@ impl<'a> Simulation<'a> {
         self
     }
 
-    pub(crate) fn run(&mut self, progress: &mut dyn FnMut(f64)) {
+    /// Runs to the end, or until `progress` breaks: the simulation is then of no use.
+    pub(crate) fn run(&mut self, progress: &mut dyn FnMut(f64) -> ControlFlow<()>) -> ControlFlow<()> {
         let end = Instant::ZERO + self.world.experiment.duration;
         log_clock::set(Some(Instant::ZERO));
         for (path, spec) in self.world.experiment.paths.iter().enumerate() {
@@ -85,7 +87,7 @@ impl<'a> Simulation<'a> {
                 let limit = self.next_global_event().min(end) + Duration::from_nanos(1);
                 while let Some(more) = self.world.run_windows(limit) {
                     if (events + more) / PROGRESS_INTERVAL_EVENTS > events / PROGRESS_INTERVAL_EVENTS {
-                        report(self.world.lookahead.completed().min(end));
+                        report(self.world.lookahead.completed().min(end))?;
                     }
                     events += more;
                 }
@@ -98,7 +100,7 @@ impl<'a> Simulation<'a> {
             self.handle_event(self.world.sources.source(number));
             events += 1;
             if events.is_multiple_of(PROGRESS_INTERVAL_EVENTS) {
-                report(at);
+                report(at)?;
             }
         }
         self.world.now = end;
@@ -108,6 +110,7 @@ impl<'a> Simulation<'a> {
                 meter.advance(end);
             }
         }
+        ControlFlow::Continue(())
     }
 
     pub(crate) fn into_outcome(self) -> Outcome {

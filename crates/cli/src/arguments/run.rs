@@ -1,6 +1,6 @@
 //! Arguments of `tandem run`.
 
-use super::{Format, Plot, policy, seed, setting};
+use super::{Format, Plot, policy, seed, setting, time};
 use clap::{Args, ValueHint};
 use policy::PolicyConfig;
 use scenario::Setting;
@@ -17,6 +17,7 @@ Examples:
   tandem run scenarios/wifi-lte.toml
   tandem run scenarios/wifi-lte.toml --plot goodput.pdf --plot-what goodput
   tandem run scenarios/wifi-lte.toml --policy emtcp:mp-prio:0.4 --seed 7
+  tandem run scenarios/wifi-lte.toml --duration 5s
   tandem run scenarios/handover.toml --pcap --out /tmp/handover
   tandem run scenarios/wifi-lte.toml --set transport.scheduler=blest --set path.lte.down.rate=20Mbps
   tandem run scenarios/handover.toml --log mptcp=debug,policy=debug 2>handover.log
@@ -34,6 +35,9 @@ pub(crate) struct Run {
     /// Override a key of the scenario (docs/reference/scenario.md); may be repeated
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
     pub(crate) set: Vec<Setting>,
+    /// Override the duration of the scenario, for example by 20s
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub(crate) duration: Option<units::Duration>,
     /// Directory for the results [default: tandem-out/<scenario>]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,

@@ -6,16 +6,18 @@ use crate::folder::Folder;
 use crate::input::Input;
 use crate::logging::log_run;
 use crate::output::{self, Terminal};
-use crate::progress;
 use crate::provenance::Provenance;
+use crate::{progress, signals};
 use experiments::run::{Settings, simulate};
+use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::atomic::Ordering;
 use units::Seed;
 
 pub(crate) fn run(arguments: &Run, terminal: Terminal) -> Result<(), Failure> {
     arguments.plot.check()?;
     let input = Input::read(&arguments.scenario)?;
-    let scenario = input.scenario(&arguments.set)?;
+    let scenario = input.scenario_of(&arguments.set, arguments.duration)?;
     let default = Path::new("tandem-out").join(input.stem());
     let made_by = Provenance::new("run")
         .scenario(&input)
@@ -24,6 +26,7 @@ pub(crate) fn run(arguments: &Run, terminal: Terminal) -> Result<(), Failure> {
         .option("--seed", arguments.seed)
         .option("--policy", &arguments.policy)
         .option("--set", &arguments.set)
+        .option("--duration", arguments.duration)
         .flag("--pcap", arguments.pcap);
     let folder = Folder::plan(arguments.out.as_deref().unwrap_or(&default))?.made_by(&made_by);
     let settings = Settings {
@@ -32,10 +35,15 @@ pub(crate) fn run(arguments: &Run, terminal: Terminal) -> Result<(), Failure> {
         capture: arguments.pcap,
     };
 
-    let bar = progress::bar(log_run(arguments.log.as_deref(), terminal)?, 1000, "simulating");
-    let run = simulate(&scenario, &settings, &mut |share| bar.set_position((share * 1000.0) as u64));
+    let stop = signals::interrupt_flag()?;
+    let (bar, mut show) = progress::share_bar(log_run(arguments.log.as_deref(), terminal)?, "simulating");
+    let run = simulate(&scenario, &settings, &mut |share| {
+        show(share);
+        if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
     bar.finish_and_clear();
     let run = run.map_err(|error| Failure::policy("--policy", &error))?;
+    let run = run.ok_or_else(|| Failure::interrupted("; nothing was written"))?;
 
     terminal.warn(&run.warnings);
     let mut json = run.to_json();

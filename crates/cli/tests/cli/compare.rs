@@ -63,8 +63,8 @@ fn csv_has_a_row_for_each_policy_and_figure() {
     assert_eq!(
         lines.next(),
         Some(
-            "case,figure,unit,mean,mean ci95,difference (%),difference ci95 (%),tandem,scenario_sha256,settings,\
-             seed,files,run_id"
+            "case,figure,unit,mean,mean ci95,difference (%),difference ci95 (%),policy,tandem,\
+             scenario_sha256,settings,seed,files,run_id"
         )
     );
     assert!(lines.clone().any(|line| line.starts_with("wifi-first,efficiency_mbit_per_j,Mbit/J,")));

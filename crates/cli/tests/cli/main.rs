@@ -20,6 +20,7 @@ mod proxy;
 mod results;
 mod shipped;
 mod support;
+mod sweep;
 mod testbed;
 mod trace;
 mod tutorials;

@@ -94,12 +94,13 @@ pub(super) fn keep_drawn_distributions(outcome: &mut Outcome) {
 
 /// Percentiles 0 to 100 over all seeds of a case, in seconds: a list for each of the first
 /// connections and each quantity, by the name `connectionN_QUANTITY_s`.
-pub(super) fn percentiles_of(outcomes: &[Outcome]) -> Value {
-    let connections = outcomes.first().map_or(0, |outcome| outcome.connections.len());
+pub(super) fn percentiles_of(outcomes: &[Option<Outcome>]) -> Value {
+    let runs = || outcomes.iter().flatten();
+    let connections = runs().next().map_or(0, |outcome| outcome.connections.len());
     let mut all = serde_json::Map::new();
     for (i, number) in (0..connections.min(MAX_CONNECTIONS)).zip(1..) {
         for measure in Measure::ALL {
-            let quantiles = pooled(outcomes.iter().filter_map(|o| measure.of(o.connections.get(i)?)));
+            let quantiles = pooled(runs().filter_map(|o| measure.of(o.connections.get(i)?)));
             all.insert(format!("connection{number}_{}_s", measure.member()), json!(percentiles(&quantiles)));
         }
     }
@@ -109,14 +110,16 @@ pub(super) fn percentiles_of(outcomes: &[Outcome]) -> Value {
 /// Distributions over all seeds: for each connection and quantity a chart with a line for each case.
 pub(super) fn charts(comparison: &Comparison) -> Vec<Lines> {
     let connections = comparison.cases.first().map_or(0, |case| case.experiment.traffic.len());
+    let (title, names) = comparison.legend();
     let mut charts = Vec::new();
     for (i, number) in (0..connections.min(MAX_CONNECTIONS)).zip(1..) {
         for measure in Measure::ALL {
-            let lines = comparison.cases.iter().take(MAX_LINES).map(|case| {
-                let runs = case.outcomes.iter().filter_map(|o| measure.of(o.connections.get(i)?));
-                (case.name.as_str(), pooled(runs))
+            let lines = comparison.cases.iter().zip(&names).take(MAX_LINES).map(|(case, name)| {
+                let runs = case.outcomes.iter().flatten().filter_map(|o| measure.of(o.connections.get(i)?));
+                (name.as_str(), pooled(runs))
             });
             let Some(mut chart) = chart(measure, lines) else { continue };
+            chart.legend_title.clone_from(&title);
             if connections > 1 {
                 chart.title = format!("{}, connection {number}", chart.title);
                 chart.key = format!("{}:{number}", chart.key);

@@ -91,6 +91,17 @@ impl Metric {
         Self { key: key.into(), name: name.into(), unit, quantity, in_tables: true }
     }
 
+    /// Table of the metric, if cases are rows.
+    pub(super) fn group(&self) -> &'static str {
+        match self.quantity {
+            Quantity::Power | Quantity::Energy | Quantity::Efficiency | Quantity::Lifespan => "energy",
+            Quantity::PathBytes(_) | Quantity::PathEnergy(_) => "paths",
+            Quantity::Video(..) => "video",
+            Quantity::Delay(..) => "delay",
+            _ => "traffic",
+        }
+    }
+
     /// Title of a chart of the metric.
     pub(super) fn title(&self) -> String {
         let mut title = self.name.clone();
@@ -137,6 +148,19 @@ impl Metric {
                 .reduce(f64::max),
         }
     }
+}
+
+/// The metrics that the runs of all experiments have, the most important first.
+pub(super) fn common<'e>(experiments: impl IntoIterator<Item = &'e Experiment>) -> Vec<Metric> {
+    let mut experiments = experiments.into_iter();
+    let mut all = experiments.next().map_or_else(Vec::new, metrics);
+    for experiment in experiments {
+        let others = metrics(experiment);
+        all.retain(|metric| {
+            others.iter().any(|other| other.key == metric.key && other.quantity == metric.quantity)
+        });
+    }
+    all
 }
 
 /// The metrics of an experiment's runs, the most important first.

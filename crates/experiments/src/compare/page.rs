@@ -1,6 +1,8 @@
 //! HTML report of a comparison.
 
+use super::keys::Key;
 use super::metrics::{Metric, Quantity, VideoMetric};
+use super::rows::{self, Grid};
 use super::sweep::Sweep;
 use super::{Comparison, delay};
 use crate::display::decimals;
@@ -23,18 +25,16 @@ pub(super) fn page(comparison: &Comparison) -> Page {
 }
 
 fn results(comparison: &Comparison) -> Section {
-    let mut tables = comparison.tables().into_iter();
-    let mut section = page::warnings(Section::new("Comparison"), &comparison.warnings);
-    if let Some(means) = tables.next() {
-        section = section.table(means);
-    }
+    let section = page::warnings(Section::new("Comparison"), &comparison.warnings);
+    let mut section = comparison.means().into_iter().fold(section, Section::table);
     if let Some(sweep) = Sweep::find(comparison) {
         let drawn = comparison.metrics.iter().filter(|metric| is_drawn(metric.quantity));
         section = section.charts(drawn.map(|metric| sweep.chart(comparison, metric)));
     } else {
         section = bar_charts(comparison, section);
     }
-    tables.fold(section.charts(delay::charts(comparison)), Section::table)
+    let section = section.charts(delay::charts(comparison));
+    comparison.differences().into_iter().fold(section, Section::table)
 }
 
 fn timelines(comparison: &Comparison) -> Section {
@@ -47,7 +47,7 @@ fn timelines(comparison: &Comparison) -> Section {
         });
     }
     for case in comparison.cases.iter().take(MAX_TIMELINES) {
-        if let Some(outcome) = case.outcomes.first()
+        if let Some(outcome) = case.outcomes.first().and_then(Option::as_ref)
             && let Some(chart) = timeline::timeline(&case.name, &case.experiment, outcome)
         {
             let seconds = case.experiment.duration.as_secs_f64();
@@ -79,7 +79,12 @@ fn scenario(comparison: &Comparison) -> Section {
         let facts = facts.chain(cases);
         section = section.facts(facts).table(describe::sources(&describe::profiles(&first.experiment)));
     }
-    section.details("Scenario file", &*comparison.source)
+    match comparison.sources.as_slice() {
+        [(_, text)] => section.details("Scenario file", &**text),
+        several => several.iter().fold(section, |section, (title, text)| {
+            section.details(format!("Scenario file: {title}"), &**text)
+        }),
+    }
 }
 
 /// Bar charts of the main metrics.
@@ -153,13 +158,41 @@ fn bars(comparison: &Comparison, quantity: Quantity) -> Option<Bars> {
     let all: Vec<Estimate> = (0..comparison.cases.len()).map(|i| comparison.estimate(metric, i)).collect();
     let (unit, scale) = comparison.unit(metric);
     let all: Vec<Estimate> = all.iter().map(|e| Estimate::new(e.mean / scale, e.ci95 / scale)).collect();
-    Some(
-        Bars::new(metric.title(), Axis::new(&*metric.name).unit(unit).from(0.0))
-            .key(metric.chart_key())
-            .decimals(decimals(all.iter().map(|e| e.mean)))
-            .groups(comparison.cases.iter().map(|p| &*p.name))
-            .series(if comparison.seeds.len() > 1 { "mean" } else { "one seed" }, all),
-    )
+    let bars = Bars::new(metric.title(), Axis::new(&*metric.name).unit(unit).from(0.0))
+        .key(metric.chart_key())
+        .decimals(decimals(all.iter().map(|e| e.mean)));
+    let Some((groups, series, grid)) = series_key(comparison) else {
+        let name = if comparison.seeds.len() > 1 { "mean" } else { "one seed" };
+        return Some(grouped(comparison, bars).series(name, all));
+    };
+    let bars = bars.groups(groups).legend_title(&*series.short);
+    Some(series.distinct().iter().enumerate().fold(bars, |bars, (column, name)| {
+        bars.series(*name, grid.iter().map(|row| all[row[column]]).collect::<Vec<_>>())
+    }))
+}
+
+/// The groups of bars, the key whose values are the series, and the cases by group and series.
+/// `None` unless two keys differ, every combination is a case, and the series are few.
+fn series_key(comparison: &Comparison) -> Option<(Vec<String>, &Key, Grid)> {
+    /// Maximum number of series, which is that of distinct colours.
+    const MAX_SERIES: usize = 6;
+    let [groups, series] = comparison.keys.as_slice() else { return None };
+    if series.distinct().len() > MAX_SERIES {
+        return None;
+    }
+    let grid = rows::grid(comparison, groups, series)?;
+    let names = groups.distinct().iter().map(|value| format!("{} {value}", groups.short)).collect();
+    Some((names, series, grid))
+}
+
+/// A group for each case, named by the values of the keys. The caption names the keys.
+fn grouped(comparison: &Comparison, bars: Bars) -> Bars {
+    let bars = bars.groups(comparison.legend().1);
+    if comparison.noun() == "policies" {
+        return bars;
+    }
+    let keys: Vec<String> = comparison.keys.iter().map(|key| format!("`{}`", key.whole)).collect();
+    bars.caption(format!("Groups: {}.", keys.join(", ")))
 }
 
 /// Energy of each radio, or payload of each path.
@@ -169,7 +202,7 @@ fn by_path(comparison: &Comparison, energy: bool) -> Bars {
     } else {
         ("split", "Payload by path", Axis::new("payload, both directions").unit("MB").from(0.0))
     };
-    let mut bars = Bars::new(title, axis).key(key).groups(comparison.cases.iter().map(|p| &*p.name));
+    let mut bars = grouped(comparison, Bars::new(title, axis).key(key));
     let mut largest: f64 = 0.0;
     for metric in &comparison.metrics {
         let path = match metric.quantity {

@@ -3,11 +3,12 @@
 mod json;
 mod kernel_tables;
 mod page;
-mod series;
+pub(crate) mod series;
 mod tables;
 
 use crate::traces;
 use crate::warnings::{self, Warning, World};
+use core::ops::ControlFlow;
 use policy::{PolicyConfig, PolicyError};
 use report::{Page, Table};
 use scenario::{Scenario, UsedTrace};
@@ -117,19 +118,20 @@ pub struct Programs {
 }
 
 /// Simulates a scenario; `progress` receives the finished share, from 0 to 1, from time to time.
+/// Returns `None` if it breaks.
 ///
 /// # Errors
 /// The policy does not fit the scenario's paths.
 pub fn simulate(
     scenario: &Scenario,
     settings: &Settings,
-    progress: &mut dyn FnMut(f64),
-) -> Result<Run, PolicyError> {
+    progress: &mut dyn FnMut(f64) -> ControlFlow<()>,
+) -> Result<Option<Run>, PolicyError> {
     let mut experiment = prepare(scenario, settings.seed, settings.policy.as_ref())?;
     experiment.capture = settings.capture;
-    let outcome = sim::run_with_progress(&experiment, progress);
+    let Some(outcome) = sim::run_until(&experiment, progress) else { return Ok(None) };
     let warnings = warnings::of(&experiment, World::Simulation);
-    Ok(Run {
+    Ok(Some(Run {
         title: scenario.title.clone(),
         description: scenario.description.clone(),
         source: scenario.source.clone(),
@@ -138,7 +140,7 @@ pub fn simulate(
         outcome,
         warnings,
         kernel: None,
-    })
+    }))
 }
 
 /// The scenario's experiment with another seed and policy.

@@ -24,7 +24,7 @@ pub(super) fn csv(series: &Series) -> String {
 }
 
 /// Writes a number; an empty field if it is not finite.
-fn number(out: &mut String, value: f64) {
+pub(crate) fn number(out: &mut String, value: f64) {
     if value.is_finite() {
         let start = out.len();
         let _ = write!(out, "{value:.6}");

@@ -1,0 +1,191 @@
+//! Tests of the module.
+
+use super::*;
+use policy::{SinglePath, WifiFirst};
+use std::sync::atomic::AtomicBool;
+use units::Duration;
+
+const LOSSY: &str = r#"
+    duration = "3s"
+    [[path]]
+    name = "wifi"
+    radio = "huang2012.wifi"
+    down = { rate = "5Mbps", delay = "10ms", loss = 0.02 }
+    [[path]]
+    name = "lte"
+    radio = "huang2012.lte"
+    down = { rate = "5Mbps", delay = "30ms" }
+    [[traffic]]
+    kind = "bulk"
+"#;
+
+fn scenario() -> Scenario {
+    let no_files = |_: &str| Err("no such file".to_owned());
+    Scenario::parse("lossy.toml", LOSSY, &no_files).unwrap()
+}
+
+fn none() -> PolicyConfig {
+    PolicyConfig::default()
+}
+
+fn options(scenario: &Scenario, policies: &[PolicyConfig], seeds: u32) -> Options {
+    let cases = policies.iter().map(|policy| Case::with_policy(scenario, policy.clone())).collect();
+    Options { cases, seeds, jobs: NonZeroUsize::MIN, series: false }
+}
+
+fn compared(scenario: &Scenario, options: &Options) -> Comparison {
+    let control = Control { progress: &|_| {}, stop: &AtomicBool::new(false) };
+    compare(core::slice::from_ref(scenario), options, control).unwrap()
+}
+
+fn comparison(policies: &[PolicyConfig], seeds: u32) -> Comparison {
+    let options = options(&scenario(), policies, seeds);
+    compared(&scenario(), &options)
+}
+
+#[test]
+fn sampling_does_not_change_a_run() {
+    let mut experiment = scenario().experiment;
+    let sampled = sim::run(&experiment);
+    experiment.sample = Duration::ZERO;
+    let unsampled = sim::run(&experiment);
+    assert!(sampled.series.rows() > 0 && unsampled.series.rows() == 0);
+    assert_eq!(serde_json::to_value(sampled).unwrap(), serde_json::to_value(unsampled).unwrap());
+}
+
+#[test]
+fn policy_has_no_difference_from_itself() {
+    let both = comparison(&[none(), none()], 4);
+    for metric in &both.metrics {
+        let difference = both.difference(metric, 1);
+        assert!(difference.mean == 0.0 || difference.mean.is_nan(), "{metric:?}: {difference:?}");
+    }
+}
+
+#[test]
+fn difference_is_of_means_and_its_interval_of_pairs() {
+    let both = comparison(&[none(), SinglePath::WIFI.into()], 4);
+    let metric = both.metrics.iter().find(|f| f.key == "goodput_mbps").unwrap();
+    let (first, other) = (both.estimate(metric, 0).mean, both.estimate(metric, 1).mean);
+    let difference = both.difference(metric, 1);
+    assert!((difference.mean - 100.0 * (other - first) / first).abs() < 1e-9);
+    let percent: Vec<f64> = both
+        .values(metric, 0)
+        .iter()
+        .zip(both.values(metric, 1))
+        .map(|(a, b)| 100.0 * (b - a) / first)
+        .collect();
+    assert_eq!(difference.ci95, crate::stats::estimate(&percent).ci95);
+}
+
+/// Comparison of every policy with every value of a key.
+fn varied(policies: &[PolicyConfig], key: &str, values: &[&str], seeds: u32) -> Comparison {
+    let case = |policy: PolicyConfig, value: &str| {
+        let settings = vec![Setting::new(key, value).unwrap()];
+        let text = Setting::apply(&settings, LOSSY).unwrap();
+        let scenario = Scenario::parse("s.toml", &text, &|_: &str| Err(String::new())).unwrap();
+        Case { file: None, scenario, settings, policy: Some(policy) }
+    };
+    let cases =
+        values.iter().flat_map(|value| policies.iter().map(move |policy| case(policy.clone(), value)));
+    let options = Options { cases: cases.collect(), seeds, jobs: NonZeroUsize::MIN, series: false };
+    compared(&scenario(), &options)
+}
+
+#[test]
+fn numeric_key_with_enough_values_gives_line_charts() {
+    let policies = [none(), WifiFirst.into()];
+    let swept = varied(&policies, "path.wifi.down.rate", &["3Mbps", "1Mbps", "'2.5Mbps'"], 2);
+    let sweep = sweep::Sweep::find(&swept).unwrap();
+    let goodput = swept.metrics.iter().find(|metric| metric.key == "goodput_mbps").unwrap();
+    let chart = sweep.chart(&swept, goodput);
+    assert_eq!(chart.lines.len(), 2);
+    for (line, policy) in chart.lines.iter().zip([0, 1]) {
+        assert_eq!(line.name, policies[policy].to_string());
+        assert_eq!(line.x, [1.0, 2.5, 3.0]);
+        // Sorted by value, these are the second, third and first case.
+        let means = [2 + policy, 4 + policy, policy].map(|case| swept.estimate(goodput, case).mean);
+        assert_eq!(line.y, means);
+    }
+    for values in [&["1Mbps", "2Mbps"][..], &["1Mbps", "2Mbps", "300kbps"]] {
+        let few = varied(&policies, "path.wifi.down.rate", values, 1);
+        assert_eq!(sweep::Sweep::find(&few), None, "{values:?}");
+    }
+    let names = varied(&policies, "transport.scheduler", &["min-rtt", "blest", "ecf"], 1);
+    assert_eq!(sweep::Sweep::find(&names), None);
+}
+
+#[test]
+fn unsuitable_policy_is_refused_before_any_run() {
+    let text = LOSSY.replace("huang2012.lte", "huang2012.3g");
+    let scenario = Scenario::parse("s.toml", &text, &|_: &str| Err(String::new())).unwrap();
+    let options = options(&scenario, &[none(), SinglePath::LTE.into()], 1);
+    let control = Control { progress: &|_| panic!("no run must start"), stop: &AtomicBool::new(false) };
+    assert!(compare(&[scenario], &options, control).is_err());
+}
+
+#[test]
+fn deterministic_scenario_shows_no_interval() {
+    let text = LOSSY.replace(", loss = 0.02", "");
+    let scenario = Scenario::parse("s.toml", &text, &|_: &str| Err(String::new())).unwrap();
+    let options = options(&scenario, &[none(), WifiFirst.into()], 3);
+    let same = compared(&scenario, &options);
+    assert!(same.repeats());
+    let shown = same.tables()[0].to_text(report::TextStyle::PLAIN);
+    assert!(!shown.contains(" ± "), "{shown}");
+    assert!(!comparison(&[none()], 3).repeats());
+}
+
+#[test]
+fn policy_without_effect_is_warned_of() {
+    let is_warned = |text: &str| {
+        let scenario = Scenario::parse("s.toml", text, &|_: &str| Err(String::new())).unwrap();
+        let options = options(&scenario, &[none(), WifiFirst.into()], 1);
+        let result = compared(&scenario, &options);
+        result.warnings().iter().any(|warning| warning.message.contains("has no effect"))
+    };
+    assert!(is_warned(&format!("{LOSSY}\n[transport]\nprotocol = \"tcp\"\npath = \"lte\"\n")));
+    assert!(!is_warned(LOSSY));
+}
+
+#[test]
+fn wide_interval_is_marked_as_too_few_seeds() {
+    let note = |seeds: u32| {
+        let text = LOSSY.replace("kind = \"bulk\"", "kind = \"file\"\nsize = \"300kB\"");
+        let scenario = Scenario::parse("s.toml", &text, &|_: &str| Err(String::new())).unwrap();
+        let result = compared(&scenario, &options(&scenario, &[SinglePath::WIFI.into()], seeds));
+        let wide = result.metrics.iter().filter(|metric| metric.in_tables).filter(|metric| {
+            let Estimate { mean, ci95 } = result.estimate(metric, 0);
+            ci95 > mean.abs() / 3.0
+        });
+        let count = wide.count();
+        let table = &result.tables()[0];
+        let marked = table.rows.iter().flat_map(|row| &row.cells).filter(|cell| cell.badge.is_some()).count();
+        assert_eq!(marked, count);
+        assert_eq!(count > 0, table.notes.iter().any(|note| note.contains("Too few seeds")));
+        count
+    };
+    assert!(note(2) > 0);
+    assert!(note(30) < note(2));
+}
+
+#[test]
+fn stopped_comparison_has_finished_runs_of_all_cases() {
+    let scenario = scenario();
+    let mut options = options(&scenario, &[none(), WifiFirst.into()], 5);
+    options.series = true;
+    let stop = AtomicBool::new(false);
+    // The fifth run is the first of the third seed.
+    let progress = |progress: Progress| stop.store(progress.run == 4, core::sync::atomic::Ordering::Relaxed);
+    let control = Control { progress: &progress, stop: &stop };
+    let stopped = compare(core::slice::from_ref(&scenario), &options, control).unwrap();
+    assert!(!stopped.is_complete());
+    assert_eq!((stopped.finished(), stopped.planned()), (4, 10));
+    assert!(stopped.cases.iter().all(|case| case.finished() == 2));
+    assert_eq!(stopped.runs_table().rows.len(), 4);
+    let note =
+        "Incomplete: stopped before all runs were finished. Seeds: `none` 2 of 5, `wifi-first` 2 of 5.";
+    assert!(stopped.tables()[0].notes.iter().any(|one| one == note), "{:?}", stopped.tables()[0].notes);
+    let whole = comparison(&[none(), WifiFirst.into()], 2);
+    assert_eq!(stopped.to_json()["cases"], whole.to_json()["cases"]);
+}
