@@ -1,6 +1,6 @@
 //! Arguments of `tandem trace`.
 
-use super::{Format, time};
+use super::{Format, Plot, time};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueHint};
 use link::{SCALE_RANGE, TraceFormat};
@@ -17,6 +17,7 @@ use units::{Bitrate, Duration};
 Examples:
   tandem trace drive.csv
   tandem trace wifi.csv lte.csv --need 5Mbps --out tandem-out/pair
+  tandem trace wifi.csv lte.csv --plot cdf.pdf --plot-what cdf:rate
   tandem trace wifi.csv lte.csv --pair >>scenario.toml
   tandem trace x.csv --as second-bytes                 a file without a header
   tandem trace ucc.csv --column UL_bitrate
@@ -47,7 +48,8 @@ pub(crate) struct Trace {
     #[arg(long, value_name = "RATE", conflicts_with = "scale", value_parser = rate)]
     pub(crate) mean: Option<Bitrate>,
     /// Write the trace in this format, to the standard output or --output
-    #[arg(long, value_name = "FORMAT", value_parser = formats(|format| format.write.is_some()))]
+    #[arg(long, value_name = "FORMAT", value_parser = formats(|format| format.write.is_some()),
+          conflicts_with_all = ["plot", "plot_what"])]
     pub(crate) to: Option<String>,
     /// File for --to
     #[arg(short, long, value_name = "FILE", requires = "to", value_hint = ValueHint::FilePath)]
@@ -60,7 +62,7 @@ pub(crate) struct Trace {
     #[arg(long, value_name = "RATE", default_value = "5Mbps", value_parser = rate)]
     pub(crate) need: Bitrate,
     /// Print the [[path]] tables of a scenario with these files
-    #[arg(long, conflicts_with_all = ["to", "length", "mean"])]
+    #[arg(long, conflicts_with_all = ["to", "length", "mean", "plot", "plot_what"])]
     pub(crate) pair: bool,
     /// Write result.json, series.csv and report.html with charts to this directory
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
@@ -68,6 +70,8 @@ pub(crate) struct Trace {
     /// Output format of the figures
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub(crate) format: Format,
+    #[command(flatten)]
+    pub(crate) plot: Plot,
 }
 
 /// Names of the formats that `is_offered` accepts.

@@ -19,6 +19,7 @@ const MIN_STEP: Duration = Duration::from_millis(1);
 
 pub(crate) fn run(arguments: &Arguments, terminal: Terminal) -> Result<(), Failure> {
     check(arguments)?;
+    arguments.plot.check()?;
     let folder = arguments.out.as_deref().map(Folder::plan).transpose()?;
     let mut made_by = Provenance::new("trace")
         .option("--as", &arguments.read_as)
@@ -48,33 +49,47 @@ pub(crate) fn run(arguments: &Arguments, terminal: Terminal) -> Result<(), Failu
     let doubtful: Vec<_> =
         traces.files.iter().filter_map(|file| warnings::of_trace(&file.name, &file.trace)).collect();
     terminal.warn(&doubtful);
-    if let Some(to) = arguments.to.as_deref().and_then(TraceFormat::named) {
-        return convert(arguments, &traces.files[0], to, terminal);
+    match arguments.to.as_deref().and_then(TraceFormat::named) {
+        Some(to) => convert(arguments, &traces.files[0], to, terminal),
+        None => deliver(arguments, terminal, &traces, &made_by, folder),
     }
+}
 
+/// Writes the directory and the charts, and prints the tables.
+fn deliver(
+    arguments: &Arguments,
+    terminal: Terminal,
+    traces: &TraceFiles,
+    made_by: &Provenance,
+    folder: Option<Folder>,
+) -> Result<(), Failure> {
     let mut json = traces.to_json();
     made_by.put_into(&mut json);
-    let written = match folder.map(|folder| folder.made_by(&made_by)) {
+    let page = traces.page();
+    let written = match folder.map(|folder| folder.made_by(made_by)) {
         Some(folder) => {
-            let (result, page) = (output::pretty(&json), traces.page().to_html());
+            let (result, report) = (output::pretty(&json), page.to_html());
             Some(folder.write(&[
                 ("result.json", result.as_bytes()),
                 ("series.csv", traces.series_csv().as_bytes()),
-                ("report.html", page.as_bytes()),
+                ("report.html", report.as_bytes()),
             ])?)
         }
         None => None,
     };
-    let tables = traces.tables();
-    let csv = || made_by.columns(tables[0].clone()).to_csv();
-    output::print(terminal, arguments.format, &tables, &json, csv)?;
-    if arguments.format == Format::Table {
-        output::write(&format!("\n{}", traces.sparklines()))?;
-    }
+    let csv = || made_by.columns(traces.long_table()).to_csv();
+    let printed = arguments.plot.print_or(&page, terminal, || {
+        output::print(terminal, arguments.format, &traces.tables(), &json, csv)?;
+        match arguments.format {
+            Format::Table => output::write(&format!("\n{}", traces.sparklines())),
+            _ => Ok(()),
+        }
+    });
     if let Some(written) = written {
         written.announce(terminal);
     }
-    Ok(())
+    arguments.plot.write(&page, terminal)?;
+    printed
 }
 
 /// Checks arguments that exclude one another for some values.

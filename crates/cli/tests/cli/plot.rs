@@ -133,3 +133,22 @@ fn capture_and_reproduction_write_figures_as_well() {
     place.done(&["reproduce", "lwi", "--seeds", "1", "--plot", "f.svg", "--plot-what", "fig-5"]);
     assert!(place.read("f.svg").contains(">share of the data (%)</text>"));
 }
+
+#[test]
+fn trace_writes_figures() {
+    let place = Place::new();
+    place.write("wifi.csv", "time,mbps\n0,24\n1,20\n2,4\n");
+    let files = ["trace", "wifi.csv", "lte.csv"];
+    insta::assert_snapshot!(place.done(&[&files[..], &["--plot-what", "help"]].concat()));
+    let plot = ["--plot", "rate.svg", "--plot", "cdf.pdf", "--plot-what", "rate", "--plot-what", "cdf:rate"];
+    let output = place.run(&[&files[..], &plot].concat());
+    assert_eq!((output.code, output.err.as_str()), (0, "figure: rate.svg\nfigure: cdf.pdf\n"));
+    assert!(output.out.contains("Together"), "the tables are printed as well: {}", output.out);
+    let svg = place.read("rate.svg");
+    assert!(svg.contains(">wifi.csv</text>") && svg.contains(">rate (Mbit/s)</text>"), "{svg}");
+    assert!(fs::read(place.path().join("cdf.pdf")).unwrap().starts_with(b"%PDF"));
+    // A conversion and lines of a scenario have no charts.
+    for other in [&["--to", "json"][..], &["--pair"]] {
+        assert_eq!(place.run(&[&["trace", "wifi.csv", "--plot", "a.svg"], other].concat()).code, 2);
+    }
+}

@@ -128,6 +128,17 @@ fn traces_are_shown_side_by_side() {
             && csv.contains("wifi.csv,csv: throughput_mbps in Mbit/s,5"),
         "{csv}"
     );
+    let csv = place.done(&["trace", "wifi.csv", "phone.lte.csv", "--format", "csv"]);
+    let rows: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
+    let column = |name: &str| rows[0].iter().position(|header| *header == name).expect("a column");
+    let of = |name: &str| rows[1..].iter().map(|row| row[column(name)]).collect::<Vec<_>>();
+    assert_eq!(of("file"), ["wifi.csv", "phone.lte.csv", "sum"]);
+    assert_eq!(of("length (s)"), ["5", "5", ""]);
+    assert_eq!(of("together mean (Mbit/s)"), ["11.2", "11", "22.2"]);
+    assert_eq!(of("together below need (% of time)"), ["40", "0", "0"]);
+    assert!(
+        of("together correlation")[1].starts_with("-0.") && rows.iter().all(|row| row.len() == rows[0].len())
+    );
 }
 
 #[test]

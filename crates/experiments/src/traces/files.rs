@@ -10,6 +10,8 @@ use units::{Bitrate, Duration};
 
 /// Most points of a line.
 const MAX_POINTS: u64 = 20_000;
+/// Key of the share of the time with too little capacity.
+const BELOW_NEED: &str = "below_need_percent";
 /// Width of the chart in text.
 const SPARK_WIDTH: u64 = 72;
 const SPARKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -61,6 +63,27 @@ impl TraceFiles {
         let mut tables = vec![self.table()];
         tables.extend(self.together().map(|together| self.together_table(&together)));
         tables
+    }
+
+    /// One table for CSV: the figures of each file, and behind them those over the common time, with a
+    /// last row for the sum.
+    pub fn long_table(&self) -> Table {
+        let mut table = self.table();
+        let Some(together) = self.together() else { return table };
+        let common = self.together_table(&together);
+        let width = table.columns.len();
+        table.columns.extend(common.columns.into_iter().skip(1).map(|mut column| {
+            // Independent of the value of `--need`.
+            let header = if column.key == BELOW_NEED { "below need" } else { &column.header };
+            column.header = format!("together {header}");
+            column
+        }));
+        table.rows.push(Row::new([Cell::text("sum")]));
+        for (row, common) in table.rows.iter_mut().zip(common.rows) {
+            row.cells.resize_with(width, Cell::empty);
+            row.cells.extend(common.cells.into_iter().skip(1));
+        }
+        table
     }
 
     fn table(&self) -> Table {
@@ -116,7 +139,7 @@ impl TraceFiles {
             .column(
                 Column::number(format!("below {}", crate::describe::spaced(&self.need.to_string())))
                     .unit("% of time")
-                    .key("below_need_percent"),
+                    .key(BELOW_NEED),
             )
             .column(Column::number("correlation").key("correlation"));
         let first = &together.rates[0];
