@@ -16,12 +16,13 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  tandem compare scenarios/wifi-lte.toml --policies none,wifi-first,emtcp
-  tandem compare scenarios/wifi-lte.toml --policies none,emtcp --plot power.pdf --plot-what power
-  tandem compare scenarios/wifi-lte.toml --policies emtcp:0.1,emtcp:0.24,emtcp:0.4 --seeds 30
-  tandem compare scenarios/wifi-lte.toml --policies none,emtcp --format csv > figures.csv
-  tandem compare scenarios/wifi-lte.toml --vary transport.scheduler=min-rtt,blest,ecf,redundant
-  tandem compare scenarios/wifi-lte.toml --vary path.wifi.down.loss=0,0.05 --policies none,qoe
+  tandem examples --copy wifi-lte              write wifi-lte.toml
+  tandem compare wifi-lte.toml --policies none,wifi-first,emtcp
+  tandem compare wifi-lte.toml --policies none,emtcp --plot power.pdf --plot-what power
+  tandem compare wifi-lte.toml --policies emtcp:0.1,emtcp:0.24,emtcp:0.4 --seeds 30
+  tandem compare wifi-lte.toml --policies none,emtcp --format csv > figures.csv
+  tandem compare wifi-lte.toml --vary transport.scheduler=min-rtt,blest,ecf,redundant
+  tandem compare wifi-lte.toml --vary path.wifi.down.loss=0,0.05 --policies none,qoe
   tandem compare walk.toml --vary-together 'wifi.trace=wifi-*.csv,lte.trace=lte-*.csv' --seeds 1
   tandem compare a.toml b.toml --set transport.congestion=cubic --duration 60s
 

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 Examples:
   sudo tandem fidelity
   sudo tandem fidelity --only cubic --runs 3
-  sudo tandem fidelity --traces ../traces       also over measured Wi-Fi and cellular traces")]
+  sudo tandem fidelity --traces measured        also over measured Wi-Fi and cellular traces")]
 pub(crate) struct Fidelity {
     /// Run only scenarios whose name contains this text
     #[arg(long, value_name = "TEXT")]

@@ -14,14 +14,15 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  tandem run scenarios/wifi-lte.toml
-  tandem run scenarios/wifi-lte.toml --plot goodput.pdf --plot-what goodput
-  tandem run scenarios/wifi-lte.toml --policy emtcp:mp-prio:0.4 --seed 7
-  tandem run scenarios/wifi-lte.toml --duration 5s
-  tandem run scenarios/handover.toml --pcap --out /tmp/handover
-  tandem run scenarios/wifi-lte.toml --set transport.scheduler=blest --set path.lte.down.rate=20Mbps
-  tandem run scenarios/handover.toml --log mptcp=debug,policy=debug 2>handover.log
-  tandem run scenarios/wifi-lte.toml --format json | jq .device.energy_j")]
+  tandem examples --copy wifi-lte handover     write wifi-lte.toml and handover.toml
+  tandem run wifi-lte.toml
+  tandem run wifi-lte.toml --plot goodput.pdf --plot-what goodput
+  tandem run wifi-lte.toml --policy emtcp:mp-prio:0.4 --seed 7
+  tandem run wifi-lte.toml --duration 5s
+  tandem run handover.toml --pcap --out /tmp/handover
+  tandem run wifi-lte.toml --set transport.scheduler=blest --set path.lte.down.rate=20Mbps
+  tandem run handover.toml --log mptcp=debug,policy=debug 2>handover.log
+  tandem run wifi-lte.toml --format json | jq .device.energy_j")]
 pub(crate) struct Run {
     /// The scenario, a TOML file (docs/reference/scenario.md); - for the standard input
     #[arg(value_name = "SCENARIO.toml", value_hint = ValueHint::FilePath)]

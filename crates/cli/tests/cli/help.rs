@@ -1,6 +1,7 @@
 //! Help, version, and invalid command lines.
 
 use crate::support::{Place, output_of, tandem};
+use std::collections::BTreeSet;
 
 fn help(arguments: &[&str]) -> String {
     let output = output_of(tandem().args(arguments));
@@ -57,6 +58,28 @@ fn help_of_every_command_has_an_example() {
     ] {
         let text = help(&[command, "--help"]);
         assert!(text.contains("Example") && text.contains(&format!(" tandem {command}")), "{text}");
+    }
+}
+
+#[test]
+fn examples_need_no_checkout() {
+    let place = Place::new();
+    for command in ["run", "compare"] {
+        let text = help(&[command, "--help"]);
+        let examples = text.split("Examples:").nth(1).expect("examples");
+        let first = examples.lines().find(|line| line.contains("tandem")).expect("an example");
+        let copy: Vec<&str> = first.split_whitespace().skip(1).take_while(|word| *word != "write").collect();
+        let copied = place.done(&copy);
+        let of_scenario = examples.lines().filter(|line| line.contains(&format!("tandem {command} ")));
+        let named: BTreeSet<&str> = of_scenario
+            .flat_map(str::split_whitespace)
+            .filter(|word| word.ends_with("wifi-lte.toml") || word.ends_with("handover.toml"))
+            .collect();
+        assert_eq!(named, copied.lines().collect(), "{text}");
+        for file in named {
+            place.done(&["check", file]);
+            std::fs::remove_file(place.path().join(file)).expect("the copy is ours");
+        }
     }
 }
 
