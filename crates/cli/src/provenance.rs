@@ -51,6 +51,12 @@ impl Provenance {
         self
     }
 
+    /// Adds a positional argument.
+    pub(crate) fn argument(mut self, value: String) -> Self {
+        self.settings.push(value);
+        self
+    }
+
     /// Adds an option for each of its values.
     pub(crate) fn option(mut self, name: &str, values: impl IntoIterator<Item = impl Display>) -> Self {
         self.settings.extend(values.into_iter().map(|value| format!("{name} {value}")));

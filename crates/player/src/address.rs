@@ -11,7 +11,7 @@ pub(crate) struct Address {
 }
 
 /// Removes credentials from an address, since records are shown to others.
-pub(crate) fn without_login(url: &Url) -> String {
+pub fn without_login(url: &Url) -> String {
     let mut url = url.clone();
     let _ = url.set_username("");
     let _ = url.set_password(None);

@@ -18,6 +18,7 @@ mod post;
 mod source;
 mod text;
 
+pub use address::without_login;
 pub use config::{Config, Source};
 pub use error::PlayError;
 pub use http::{Client, HttpError, Network, Proxy};

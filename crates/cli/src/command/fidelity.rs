@@ -4,6 +4,7 @@ use crate::arguments::Fidelity;
 use crate::failure::Failure;
 use crate::folder::Folder;
 use crate::output::{self, Terminal};
+use crate::provenance::Provenance;
 use crate::{kernel, progress, signals};
 use experiments::fidelity::{Case, CaseResult, Measurements, cases, measured};
 use experiments::parallel;
@@ -17,6 +18,8 @@ use units::Seed;
 pub(crate) fn run(arguments: &Fidelity, terminal: Terminal) -> Result<(), Failure> {
     let folder = Folder::plan(arguments.out.as_deref().unwrap_or(Path::new("tandem-out/fidelity")))?;
     let cases = selected_cases(arguments)?;
+    let made_by = provenance(arguments, &cases);
+    let folder = folder.made_by(&made_by);
     let stop = signals::stop_flag()?;
     let cores = parallel::jobs(None);
     // One scenario per core, so that scenarios do not slow down each other.
@@ -51,13 +54,27 @@ pub(crate) fn run(arguments: &Fidelity, terminal: Terminal) -> Result<(), Failur
         runs: [u64::from(arguments.seeds), u64::from(arguments.runs)],
     };
 
-    let json = fidelity.to_json();
+    let mut json = fidelity.to_json();
+    made_by.put_into(&mut json);
     let (text, page) = (output::pretty(&json), fidelity.page().to_html());
     let written = folder.write(&[("result.json", text.as_bytes()), ("report.html", page.as_bytes())])?;
     let tables = fidelity.tables();
-    let printed = output::print(terminal, arguments.format, &tables, &json, || tables[0].to_csv());
+    let printed = output::print(terminal, arguments.format, &tables, &json, || {
+        made_by.columns(tables[0].clone()).to_csv()
+    });
     written.announce(terminal);
     printed
+}
+
+/// Everything that determines the results, apart from the kernel.
+fn provenance(arguments: &Fidelity, cases: &[Case]) -> Provenance {
+    let made_by =
+        cases.iter().fold(Provenance::new("fidelity"), |made_by, case| made_by.files_of(&case.scenario));
+    made_by
+        .option("--only", &arguments.only)
+        .option("--runs", [arguments.runs])
+        .option("--seeds", [arguments.seeds])
+        .flag("--traces", arguments.traces.is_some())
 }
 
 fn selected_cases(arguments: &Fidelity) -> Result<Vec<Case>, Failure> {

@@ -4,11 +4,14 @@ use crate::arguments::{CmcdMode, Format, Play};
 use crate::failure::{Failure, reason};
 use crate::folder::{Folder, Written};
 use crate::output::{self, Terminal};
+use crate::provenance::Provenance;
 use crate::{progress, signals};
 use abr::PlayerConfig;
+use clap::ValueEnum as _;
 use playback::{Cmcd, Record, Summary, summary};
-use player::{Config, Network, PlayError, Played, Progress, Source, play, post};
+use player::{Config, Network, PlayError, Played, Progress, Source, play, post, without_login};
 use report::{Page, Section, Table};
+use scenario::InputFile;
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -20,6 +23,7 @@ pub(crate) fn run(arguments: &Play, terminal: Terminal) -> Result<(), Failure> {
     let config = config(arguments)?;
     arguments.plot.check()?;
     let folder = arguments.out.as_deref().map(Folder::plan).transpose()?;
+    let made_by = provenance(arguments, &config.source);
     let stop = signals::stop_flag()?;
     let (mut records, mut failures, mut lost) = (Vec::new(), Vec::new(), false);
     for run in 1..=arguments.runs {
@@ -33,7 +37,7 @@ pub(crate) fn run(arguments: &Play, terminal: Terminal) -> Result<(), Failure> {
             let token = std::env::var("TANDEM_TOKEN").ok().filter(|token| !token.is_empty());
             let network = Network { proxy: None, ..config.network.clone() };
             if let Err(error) = post(collector, token.as_deref(), &record, &network) {
-                lost = folder.is_none();
+                lost = arguments.out.is_none();
                 failures.push(format!("session {run}: cannot post the record to {collector}: {error}"));
             }
         }
@@ -43,8 +47,8 @@ pub(crate) fn run(arguments: &Play, terminal: Terminal) -> Result<(), Failure> {
         }
     }
     let page = report(&records);
-    let written = folder.as_ref().map(|folder| write(folder, &records, &page)).transpose()?;
-    arguments.plot.print_or(&page, terminal, || print(arguments.format, &records, terminal))?;
+    let written = folder.map(|folder| write(folder, &records, &page, &made_by)).transpose()?;
+    arguments.plot.print_or(&page, terminal, || print(arguments.format, &records, &made_by, terminal))?;
     if let Some(written) = written {
         written.announce(terminal);
     }
@@ -134,6 +138,38 @@ fn source(arguments: &Play) -> Result<Source, Failure> {
     Ok(Source::Text { name, text, base: arguments.server.clone() })
 }
 
+/// Everything that determines the results, apart from network and server.
+fn provenance(arguments: &Play, source: &Source) -> Provenance {
+    let made_by = Provenance::new("play");
+    let made_by = match source {
+        Source::Text { name, text, .. } => {
+            made_by.argument(name.clone()).file(InputFile::new(name.clone(), text.as_bytes()))
+        }
+        Source::Url(url) | Source::File { url, .. } => made_by.argument(without_login(url)),
+        Source::Sizes { name, .. } => made_by.argument(name.clone()),
+    };
+    let cmcd = arguments.cmcd.to_possible_value().map(|value| value.get_name().to_owned());
+    made_by
+        .option("--server", arguments.server.as_ref().map(without_login))
+        .option("--duration", arguments.duration)
+        .option("--rule", [&arguments.rule])
+        .option("--level", arguments.level)
+        .option("--buffer", [arguments.buffer])
+        .option("--startup", [arguments.startup])
+        .option("--resume", [arguments.resume])
+        .flag("--no-abandon", arguments.no_abandon)
+        .option("--for", arguments.limit)
+        .option("--runs", [arguments.runs])
+        .option("--proxy", &arguments.proxy)
+        .flag("--mptcp", arguments.mptcp)
+        .option("--retries", [arguments.retries])
+        .option("--cmcd", cmcd)
+        .option("--content-id", &arguments.content_id)
+        .option("--label", &arguments.label)
+        .option("--device", &arguments.device)
+        .option("--agent", arguments.agent.as_ref().map(|path| path.display()))
+}
+
 fn usage(message: String, hint: &str) -> Failure {
     Failure::Usage { message, hint: hint.to_owned() }
 }
@@ -176,17 +212,30 @@ fn tables(sessions: &[Summary]) -> Vec<Table> {
     tables
 }
 
-fn json(records: &[Record], sessions: &[Summary]) -> serde_json::Value {
+/// The record of a single session, or the contents of `result.json`.
+fn json(records: &[Record], sessions: &[Summary], made_by: &Provenance) -> serde_json::Value {
     match records {
         [record] => record.to_json(),
-        _ => summary::comparison(sessions),
+        _ => result(sessions, made_by),
     }
 }
 
-fn print(format: Format, records: &[Record], terminal: Terminal) -> Result<(), Failure> {
+/// Contents of `result.json`.
+fn result(sessions: &[Summary], made_by: &Provenance) -> serde_json::Value {
+    let mut json = summary::comparison(sessions);
+    made_by.put_into(&mut json);
+    json
+}
+
+fn print(
+    format: Format,
+    records: &[Record],
+    made_by: &Provenance,
+    terminal: Terminal,
+) -> Result<(), Failure> {
     let sessions: Vec<Summary> = records.iter().map(Record::summary).collect();
-    output::print(terminal, format, &tables(&sessions), &json(records, &sessions), || {
-        summary::full(&sessions).to_csv()
+    output::print(terminal, format, &tables(&sessions), &json(records, &sessions, made_by), || {
+        made_by.columns(summary::full(&sessions)).to_csv()
     })
 }
 
@@ -205,9 +254,11 @@ fn report(records: &[Record]) -> Page {
     Page::new(format!("{} sessions", records.len())).section(all)
 }
 
-fn write(folder: &Folder, records: &[Record], page: &Page) -> Result<Written, Failure> {
+fn write(folder: Folder, records: &[Record], page: &Page, made_by: &Provenance) -> Result<Written, Failure> {
+    let folder = folder.made_by(made_by);
     let sessions: Vec<Summary> = records.iter().map(Record::summary).collect();
-    let (result, runs) = (output::pretty(&summary::comparison(&sessions)), summary::full(&sessions).to_csv());
+    let result = output::pretty(&result(&sessions, made_by));
+    let runs = made_by.id_column(summary::full(&sessions)).to_csv();
     if let [record] = records {
         let (session, p1203) = (record.to_text(), output::pretty(&record.p1203()));
         return folder.write(&[

@@ -117,6 +117,39 @@ fn session_is_played_written_and_collected() {
 }
 
 #[test]
+fn results_say_what_made_them_and_earlier_ones_of_other_settings_are_kept() {
+    let place = Place::new();
+    place.write("sizes.json", SIZES);
+    let serving = Serving::start(&place, &["--sizes", "sizes.json", "--seed", "7"]);
+    let server = serving.url("content/").replace("http://", "http://user:secret@");
+    let play = |rule: &str| {
+        let arguments = ["play", "sizes.json", "--server", &server, "--out", "out", "--rule", rule];
+        let output = place.run(&arguments);
+        assert_eq!(output.code, 0, "{}", output.err);
+        let result: Value = serde_json::from_str(&place.read("out/result.json")).expect("JSON");
+        (output.err, result["made_by"].clone())
+    };
+    let (_, made_by) = play("bola");
+    assert_eq!((&made_by["command"], &made_by["settings"][0]), (&"play".into(), &"sizes.json".into()));
+    assert!(made_by["settings"].as_array().expect("a list").contains(&"--rule bola".into()), "{made_by}");
+    assert_eq!(made_by["files"][0]["file"], "sizes.json");
+    assert!(!made_by.to_string().contains("secret"), "{made_by}");
+    let id = made_by["id"].as_str().expect("an id").to_owned();
+    let runs = place.read("out/runs.csv");
+    assert!(runs.lines().skip(1).all(|line| line.ends_with(&id)) && runs.contains(",run_id"), "{runs}");
+
+    let (note, other) = play("throughput");
+    assert!(note.contains(&format!("earlier results of other settings are kept: out-{id}")), "{note}");
+    assert_eq!(
+        serde_json::from_str::<Value>(&place.read(&format!("out-{id}/result.json"))).unwrap()["made_by"],
+        made_by
+    );
+    assert_ne!(other["id"], made_by["id"]);
+    // A repetition replaces its results.
+    assert!(!play("throughput").0.contains("earlier"));
+}
+
+#[test]
 fn player_reports_its_state_to_the_agent_until_the_end() {
     let place = Place::new();
     place.write("sizes.json", SIZES);

@@ -278,3 +278,26 @@ fn needs_root_emtcp_holds_its_share_with_an_unmodified_server() {
         );
     }
 }
+
+#[test]
+#[ignore = "needs root"]
+fn needs_root_fidelity_names_what_made_it_and_keeps_results_of_other_settings() {
+    let place = Place::new();
+    let compare = |seeds: &str| {
+        let arguments = ["fidelity", "--only", "reno, 10Mbps, 10 ms", "--seeds", seeds, "--out", "out"];
+        let output = place.run(&arguments);
+        assert_eq!(output.code, 0, "{}", output.err);
+        let result: serde_json::Value = serde_json::from_str(&place.read("out/result.json")).unwrap();
+        (output.err, result["made_by"].clone())
+    };
+    let (_, made_by) = compare("1");
+    assert_eq!(made_by["command"], "fidelity");
+    assert_eq!(
+        made_by["settings"],
+        serde_json::json!(["--only reno, 10Mbps, 10 ms", "--runs 1", "--seeds 1"])
+    );
+    let (note, _) = compare("2");
+    let kept = format!("out-{}", made_by["id"].as_str().unwrap());
+    assert!(note.contains(&format!("earlier results of other settings are kept: {kept}")), "{note}");
+    assert_eq!(place.list(&kept), ["report.html", "result.json"]);
+}
