@@ -45,7 +45,7 @@ pub(crate) fn write_results(
 ) -> Result<Written, Failure> {
     let mut json = run.to_json();
     made_by.put_into(&mut json);
-    let (result, page) = (output::pretty(&json), run.page().to_html());
+    let (result, page) = (output::pretty(&json), made_by.add_to(run.page()).to_html());
     let series = made_by.id_in_series(&run.series_csv());
     let files = [
         ("result.json", result.as_bytes()),

@@ -1,9 +1,10 @@
-//! Provenance of results: everything that determines them, for `result.json` and CSV files.
+//! Provenance of results: everything that determines them, for `result.json`, reports and
+//! CSV files.
 //!
 //! docs/reference/output.md describes the member `made_by` and the columns.
 
 use crate::input::Input;
-use report::{Cell, Column, Table};
+use report::{Cell, Column, Page, Section, Table, literal};
 use scenario::{InputFile, Scenario};
 use serde_json::{Value, json};
 use std::fmt::Display;
@@ -96,6 +97,26 @@ impl Provenance {
         if let Value::Object(result) = result {
             result.insert("made_by".to_owned(), self.to_json());
         }
+    }
+
+    /// Adds a section to a report, without the texts of the scenarios.
+    pub(crate) fn add_to(&self, page: Page) -> Page {
+        let mut facts = vec![
+            ("Run id".to_owned(), self.id()),
+            ("Version".to_owned(), format!("tandem {}", env!("CARGO_PKG_VERSION"))),
+            ("Command".to_owned(), format!("`tandem {}`", self.command)),
+        ];
+        if !self.settings.is_empty() {
+            facts.push(("Options".to_owned(), literal(&self.settings.join(" "))));
+        }
+        let seed_name = if self.command == "compare" { "First seed" } else { "Seed" };
+        facts.extend(self.seed.map(|seed| (seed_name.to_owned(), seed.get().to_string())));
+        let file = |kind: &str, file: &InputFile| {
+            (kind.to_owned(), format!("{}, SHA-256 {}", literal(&file.name), file.sha256))
+        };
+        facts.extend(self.scenarios.iter().map(|(scenario, _)| file("Scenario", scenario)));
+        facts.extend(self.files.iter().map(|input| file("Input file", input)));
+        page.section(Section::new("Provenance").facts(facts))
     }
 
     fn members(&self) -> Value {

@@ -48,7 +48,7 @@ pub(crate) fn run(arguments: &Capture, terminal: Terminal) -> Result<(), Failure
     let mut written = None;
     let title = path.file_name().map_or_else(|| name.clone(), |name| name.to_string_lossy().into_owned());
     let title = if path == Path::new("-") { "the capture".to_owned() } else { title };
-    let page = summary.page(&title);
+    let page = made_by.add_to(summary.page(&title));
     if let Some(folder) = folder.map(|folder| folder.made_by(&made_by)) {
         let (result, report) = (output::pretty(&json), page.to_html());
         let series = made_by.id_in_series(&summary.series_csv());

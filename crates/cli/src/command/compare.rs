@@ -61,7 +61,7 @@ fn deliver(
     terminal.warn(comparison.warnings());
     let mut json = comparison.to_json();
     made_by.put_into(&mut json);
-    let page = comparison.page();
+    let page = made_by.add_to(comparison.page());
     let (result, report) = (output::pretty(&json), page.to_html());
     let runs = made_by.id_column(comparison.runs_table()).to_csv();
     let series = arguments.series.then(|| made_by.id_in_series(&comparison.series_csv()));

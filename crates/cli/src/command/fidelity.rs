@@ -56,7 +56,7 @@ pub(crate) fn run(arguments: &Fidelity, terminal: Terminal) -> Result<(), Failur
 
     let mut json = fidelity.to_json();
     made_by.put_into(&mut json);
-    let (text, page) = (output::pretty(&json), fidelity.page().to_html());
+    let (text, page) = (output::pretty(&json), made_by.add_to(fidelity.page()).to_html());
     let written = folder.write(&[("result.json", text.as_bytes()), ("report.html", page.as_bytes())])?;
     let tables = fidelity.tables();
     let printed = output::print(terminal, arguments.format, &tables, &json, || {

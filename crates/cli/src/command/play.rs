@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: &Play, terminal: Terminal) -> Result<(), Failure> {
             break;
         }
     }
-    let page = report(&records);
+    let page = made_by.add_to(report(&records));
     let written = folder.map(|folder| write(folder, &records, &page, &made_by)).transpose()?;
     arguments.plot.print_or(&page, terminal, || print(arguments.format, &records, &made_by, terminal))?;
     if let Some(written) = written {

@@ -81,6 +81,7 @@ impl Results {
     fn deliver(mut self, arguments: &Reproduce, terminal: Terminal, folder: Folder) -> Result<(), Failure> {
         let made_by = provenance(arguments);
         made_by.put_into(&mut self.json);
+        self.page = made_by.add_to(self.page);
         let folder = folder.made_by(&made_by);
         let (text, page) = (output::pretty(&self.json), self.page.to_html());
         let runs = self.runs.map(|runs| made_by.id_column(runs).to_csv());

@@ -48,7 +48,7 @@ pub(crate) fn run(arguments: &Run, terminal: Terminal) -> Result<(), Failure> {
     terminal.warn(&run.warnings);
     let mut json = run.to_json();
     made_by.put_into(&mut json);
-    let page = run.page();
+    let page = made_by.add_to(run.page());
     let (result, report) = (output::pretty(&json), page.to_html());
     let series = made_by.id_in_series(&run.series_csv());
     let mut files = vec![

@@ -65,13 +65,14 @@ fn deliver(
 ) -> Result<(), Failure> {
     let mut json = traces.to_json();
     made_by.put_into(&mut json);
-    let page = traces.page();
+    let page = made_by.add_to(traces.page());
     let written = match folder.map(|folder| folder.made_by(made_by)) {
         Some(folder) => {
             let (result, report) = (output::pretty(&json), page.to_html());
+            let series = made_by.id_in_series(&traces.series_csv());
             Some(folder.write(&[
                 ("result.json", result.as_bytes()),
-                ("series.csv", traces.series_csv().as_bytes()),
+                ("series.csv", series.as_bytes()),
                 ("report.html", report.as_bytes()),
             ])?)
         }

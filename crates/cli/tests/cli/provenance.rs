@@ -42,6 +42,31 @@ fn result_names_all_that_made_it() {
 }
 
 #[test]
+fn report_lists_all_that_made_it() {
+    let place = Place::new();
+    let facts = |report: &str| {
+        let report = place.read(report);
+        let section = report.split("<h2 id=\"provenance\">").nth(1).expect("a section");
+        let list = section.split("<dl>").nth(1).and_then(|rest| rest.split("</dl>").next());
+        list.expect("facts").replace("<dt>", "").replace("</dt><dd>", ": ").replace("</dd>", "")
+    };
+    // The id depends on the version.
+    let shown = |folder: &str| {
+        let result = place.read(&format!("{folder}/result.json"));
+        let id = made_by(&result)["id"].as_str().expect("an id").to_owned();
+        let facts = facts(&format!("{folder}/report.html"));
+        assert!(facts.contains(&format!("Run id: {id}\n")), "{facts}");
+        facts.replace(&id, "[id]").replace(env!("CARGO_PKG_VERSION"), "[version]")
+    };
+    place.done(&["run", "tiny.toml", "--seed", "7", "--set", "path.wifi.down.loss=0.02"]);
+    insta::assert_snapshot!(shown("tandem-out/tiny"));
+    place.done(&["compare", "tiny.toml", "--policies", "none,emtcp", "--seeds", "1"]);
+    insta::assert_snapshot!(shown("tandem-out/tiny-compare"));
+    place.done(&["trace", "lte.csv", "--out", "trace"]);
+    assert!(facts("trace/report.html").contains(&sha256(&place, "lte.csv")));
+}
+
+#[test]
 fn id_changes_with_every_input_and_nothing_else() {
     let place = Place::new();
     let id = |arguments: &[&str]| {
@@ -102,5 +127,8 @@ fn scenario_is_read_from_the_standard_input() {
         place.command(&["run", "-"]).stdin(std::process::Stdio::piped()).spawn().expect("the program starts");
     child.stdin.take().unwrap().write_all(TINY.as_bytes()).unwrap();
     assert!(child.wait_with_output().unwrap().status.success());
-    assert_eq!(place.read("tandem-out/stdin/report.html"), place.read("tandem-out/tiny/report.html"));
+    let [stdin, file] = ["stdin", "tiny"].map(|name| place.read(&format!("tandem-out/{name}/report.html")));
+    // All but the name of the scenario, and the id that depends on it.
+    let results = |report: &str| report.split("<h2 id=\"provenance\">").next().map(str::to_owned);
+    assert_eq!(results(&stdin), results(&file));
 }

@@ -120,7 +120,7 @@ fn traces_are_shown_side_by_side() {
     let json: serde_json::Value = serde_json::from_str(&place.read("pair/result.json")).unwrap();
     assert_eq!(json["together"]["sum"]["mean_mbps"], 22.2);
     assert_eq!(json["together"]["below_need"], serde_json::json!([0.4, 0.0]));
-    assert!(place.read("pair/series.csv").starts_with("time_s,wifi.csv_mbps,phone.lte.csv_mbps\r\n"));
+    assert!(place.read("pair/series.csv").starts_with("time_s,wifi.csv_mbps,phone.lte.csv_mbps,run_id\r\n"));
     assert!(place.read("pair/report.html").contains("<svg"));
     let csv = place.done(&["trace", "wifi.csv", "--format", "csv"]);
     assert!(
