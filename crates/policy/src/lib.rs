@@ -1,15 +1,13 @@
 //! Policies: how a device uses its network paths.
 //!
 //! A [`Policy`] observes a [`DeviceState`] and returns [`Action`]s that a device can carry out by
-//! itself: mark a path as backup, open or close it. A [`PolicyConfig`] holds a policy with its
-//! parameters and builds it, either a registered one ([`REGISTRY`], one file each) or any
-//! [`PolicyFactory`] from another crate.
+//! itself: mark a path as backup, open or close it. A driver (the simulator, or the agent) calls
+//! [`Policy::observe`] at the start, then every [`Policy::interval`], and whenever a path comes up or
+//! goes down. A [`PolicyConfig`] holds the parameters of a registered policy ([`REGISTRY`], one file
+//! each) or of any [`PolicyFactory`] from another crate, and builds it.
 //!
 //! Policies divide paths by kind: cellular and satellite networks are costly
 //! ([`InterfaceKind::is_costly`]), Wi-Fi, Ethernet and all others are preferred.
-//!
-//! A driver (the simulator, or the agent on a device) calls [`Policy::observe`] at the start, then
-//! every [`Policy::interval`], and whenever a path comes up or goes down.
 
 mod allowance;
 mod config;

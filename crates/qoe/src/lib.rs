@@ -1,4 +1,4 @@
-//! Quality of experience: scores of a viewing session.
+//! Quality of experience: scores of a viewing session, as pure functions of their arguments.
 //!
 //! | Score | From | Source |
 //! |---|---|---|
@@ -7,8 +7,7 @@
 //! | [`emos()`] | quality levels and stalls | Claeys et al. 2014 |
 //! | [`Linear`] | bitrates, stalls, bitrate changes | Yin et al. 2015; Mao et al. 2017 (Pensieve) |
 //!
-//! [`P1203`] writes a session as the input of ITU-T P.1203, for use with an implementation of that
-//! standard. All are pure functions of their arguments.
+//! [`P1203`] writes a session as the input of an implementation of ITU-T P.1203.
 
 mod emos;
 mod linear;
