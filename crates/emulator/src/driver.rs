@@ -1,6 +1,7 @@
 //! I/O of the emulator: TUN devices, the clock and a thread.
 
 use crate::Network;
+use crate::packet::{FlowPacket, flow_packet};
 use linux::clock::{Clock, use_precise_timers};
 use linux::tun::{MAX_PACKET_BYTES, Tun};
 use linux::{Error, namespace::Namespace};
@@ -53,12 +54,15 @@ impl SharedNetwork {
     }
 }
 
+/// Function that a driver calls on its thread, just before it writes the packet to the server.
+pub type FlowHook = Box<dyn FnMut(FlowPacket) + Send>;
+
 /// Moves packets between devices through a network.
-#[derive(Debug)]
 pub struct Driver {
     /// For each path, the devices in the namespaces of the client device and of the server.
     devices: Vec<[Tun; 2]>,
     shared: SharedNetwork,
+    on_flow: Option<FlowHook>,
 }
 
 /// A driver running in its own thread. Stopped on drop.
@@ -74,7 +78,14 @@ impl Driver {
     /// Creates a driver. `devices` holds, for each path of the network, the TUN devices in the
     /// namespaces of the client device and of the server.
     pub fn new(devices: Vec<[Tun; 2]>, shared: SharedNetwork) -> Self {
-        Self { devices, shared }
+        Self { devices, shared, on_flow: None }
+    }
+
+    /// Calls `hook` with the addresses of packets that may begin a flow, when they arrive at the
+    /// server. No packet moves during the call.
+    #[must_use]
+    pub fn on_flow(self, hook: Option<FlowHook>) -> Self {
+        Self { on_flow: hook, ..self }
     }
 
     /// Creates the TUN devices of a path, both named `name`, in the namespaces of the client
@@ -101,7 +112,7 @@ impl Driver {
     ///
     /// # Errors
     /// Fails when the system can start no thread or create no event descriptor.
-    pub fn start(self, realtime: bool) -> Result<RunningDriver, Error> {
+    pub fn start(mut self, realtime: bool) -> Result<RunningDriver, Error> {
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(|error| Error::system("make an event descriptor", error))?;
         let (stop, paused, wake) = (Arc::default(), Arc::<AtomicBool>::default(), Arc::new(wake));
@@ -120,8 +131,9 @@ impl Driver {
         Ok(RunningDriver { stop, paused, wake, thread: Some(thread) })
     }
 
-    fn run(&self, stop: &AtomicBool, paused: &AtomicBool, wake: &OwnedFd) -> io::Result<()> {
+    fn run(&mut self, stop: &AtomicBool, paused: &AtomicBool, wake: &OwnedFd) -> io::Result<()> {
         let mut buffer = vec![0; MAX_PACKET_BYTES];
+        let mut on_flow = self.on_flow.take();
         let mut polled: Vec<PollFd<'_>> =
             self.devices.iter().flatten().map(|tun| PollFd::new(tun, PollFlags::IN)).collect();
         polled.push(PollFd::new(wake, PollFlags::IN));
@@ -132,7 +144,7 @@ impl Driver {
                 continue;
             }
             let begun = self.shared.clock.now();
-            let Step { next_due, packets, more_to_read } = self.step(&mut buffer)?;
+            let Step { next_due, packets, more_to_read } = self.step(&mut buffer, &mut on_flow)?;
             load.record(begun, packets);
             if more_to_read {
                 continue;
@@ -158,7 +170,7 @@ impl Driver {
     }
 
     /// Reads pending packets from all devices and writes the packets that have arrived.
-    fn step(&self, buffer: &mut [u8]) -> io::Result<Step> {
+    fn step(&self, buffer: &mut [u8], on_flow: &mut Option<FlowHook>) -> io::Result<Step> {
         let (mut more_to_read, mut packets) = (false, 0);
         let (mut network, mut now) = self.shared.lock();
         for (path, ends) in self.devices.iter().enumerate() {
@@ -174,6 +186,12 @@ impl Driver {
             }
         }
         while let Some(delivery) = network.poll(now) {
+            if let Some(hook) = on_flow
+                && !delivery.down
+                && let Some(packet) = flow_packet(&delivery.packet)
+            {
+                hook(packet);
+            }
             let end = usize::from(!delivery.down);
             self.devices[delivery.path][end].send(&delivery.packet)?;
             network.recycle(delivery.packet);

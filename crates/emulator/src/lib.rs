@@ -13,6 +13,7 @@ mod network;
 mod offload;
 mod packet;
 
-pub use driver::{Driver, RunningDriver, SharedNetwork};
+pub use driver::{Driver, FlowHook, RunningDriver, SharedNetwork};
 pub use lateness::Lateness;
 pub use network::{Delivery, FollowedPriority, Network, PathCounters, Transit};
+pub use packet::FlowPacket;

@@ -1,11 +1,55 @@
 //! Accessors for raw IP packets: payload length, ECN marking, and conversion from and to segments.
 
 use bytes::Bytes;
-use core::net::IpAddr;
+use core::net::{IpAddr, SocketAddr};
 use wire::{Ecn, MptcpSignal, Segment, WireError, ip, tcp};
 
 const UDP: u8 = 17;
 const UDP_HEADER_BYTES: usize = 8;
+
+/// Packet that may begin a flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FlowPacket {
+    /// TCP segment with SYN and without ACK.
+    Syn {
+        /// Destination.
+        to: SocketAddr,
+    },
+    /// UDP datagram.
+    Datagram {
+        /// Source.
+        from: SocketAddr,
+        /// Destination.
+        to: SocketAddr,
+    },
+}
+
+/// Addresses of an IPv4 packet that may begin a flow; `None` for other packets, and for fragments
+/// without a transport header.
+#[inline]
+pub(crate) fn flow_packet(packet: &[u8]) -> Option<FlowPacket> {
+    const FLAGS_SYN_ACK: u8 = 0x12;
+    const FLAG_SYN: u8 = 0x02;
+    const FRAGMENT_OFFSET: u16 = 0x1fff;
+    let (protocol, inner) = transport(packet)?;
+    let is_segment = protocol == ip::TCP;
+    if packet[0] >> 4 != 4 || !(is_segment || protocol == UDP) {
+        return None;
+    }
+    if is_segment && inner.get(13)? & FLAGS_SYN_ACK != FLAG_SYN {
+        return None;
+    }
+    if u16::from_be_bytes([packet[6], packet[7]]) & FRAGMENT_OFFSET != 0 {
+        return None;
+    }
+    let end = |address: usize, port: usize| {
+        let octets: [u8; 4] = packet.get(address..address + 4)?.try_into().ok()?;
+        let port = u16::from_be_bytes(inner.get(port..port + 2)?.try_into().ok()?);
+        Some(SocketAddr::from((octets, port)))
+    };
+    let (from, to) = (end(12, 0)?, end(16, 2)?);
+    Some(if is_segment { FlowPacket::Syn { to } } else { FlowPacket::Datagram { from, to } })
+}
 
 /// Payload bytes of a TCP or UDP packet; 0 for other or malformed packets.
 #[inline]
@@ -146,12 +190,34 @@ mod tests {
     }
 
     #[test]
+    fn only_first_segments_and_datagrams_begin_a_flow() {
+        let at = |text: &str| text.parse::<SocketAddr>().unwrap();
+        let tcp = |flags: Flags| {
+            let segment = Segment::new((5001, 443), 1, 2, flags, 100);
+            let mut out = Vec::new();
+            emit("192.0.2.1".parse().unwrap(), "198.51.100.7".parse().unwrap(), &segment, &mut out).unwrap();
+            out
+        };
+        let syn = tcp(Flags::SYN);
+        assert_eq!(flow_packet(&syn), Some(FlowPacket::Syn { to: at("198.51.100.7:443") }));
+        assert_eq!(flow_packet(&tcp(Flags::SYN_ACK)), None);
+        assert_eq!(flow_packet(&tcp(Flags::ACK)), None);
+        let mut datagram = syn.clone();
+        datagram[9] = UDP;
+        let expected = FlowPacket::Datagram { from: at("192.0.2.1:5001"), to: at("198.51.100.7:443") };
+        assert_eq!(flow_packet(&datagram), Some(expected));
+        // A fragment has no ports.
+        datagram[7] = 1;
+        assert_eq!(flow_packet(&datagram), None);
+    }
+
+    #[test]
     fn truncated_packets_do_not_panic() {
         for v6 in [false, true] {
             let whole = packet(v6, Ecn::Ect0);
             for length in 0..whole.len() {
                 let mut cut = whole[..length].to_vec();
-                let _ = (payload_len(&cut), is_tcp(&cut), segment(&cut), mark(&mut cut));
+                let _ = (payload_len(&cut), is_tcp(&cut), segment(&cut), flow_packet(&cut), mark(&mut cut));
             }
         }
     }

@@ -57,6 +57,16 @@ impl Namespace {
         Ok(Self { file })
     }
 
+    /// Another handle of the same namespace.
+    ///
+    /// # Errors
+    /// Fails when the process may open no more files.
+    pub fn try_clone(&self) -> Result<Self, Error> {
+        let file =
+            self.file.try_clone().map_err(|error| Error::system("duplicate a network namespace", error))?;
+        Ok(Self { file })
+    }
+
     /// Moves the calling thread into the namespace; other threads stay. Open sockets keep the
     /// namespace in which they were created.
     ///
@@ -96,11 +106,11 @@ impl Namespace {
         work: impl FnOnce() -> Result<R, E> + Send + 'static,
     ) -> Result<JoinHandle<Result<R, E>>, Error> {
         let doing = || format!("start the thread {name}");
-        let file = self.file.try_clone().map_err(|error| Error::system(doing(), error))?;
+        let inside = self.try_clone()?;
         thread::Builder::new()
             .name(name.to_owned())
             .spawn(move || {
-                Self { file }.enter()?;
+                inside.enter()?;
                 work()
             })
             .map_err(|error| Error::system(doing(), error))

@@ -49,8 +49,9 @@ impl ExitState {
 }
 
 impl Program {
-    /// Starts `command` in `namespace` and returns once it runs. `then` is called when it has
-    /// ended.
+    /// Starts `command` in `namespace` and returns once it runs. `resolver` is the content of its
+    /// `/etc/resolv.conf` (resolv.conf(5)); `None` keeps that of the host. `then` is called when it
+    /// has ended.
     ///
     /// # Errors
     /// Fails with [`Error::Program`] when the program cannot be executed; also when the PID
@@ -59,6 +60,7 @@ impl Program {
         namespace: &Namespace,
         command: Command,
         sockets: &Sockets,
+        resolver: Option<String>,
         then: impl FnOnce() + Send + 'static,
     ) -> Result<Self, Error> {
         let supervisor = match sockets {
@@ -74,7 +76,7 @@ impl Program {
         let (report_start, start_result) = mpsc::channel();
         namespace.spawn::<(), Error>("program", move || {
             let ends = [hangup.as_raw_fd(), keep_open.as_raw_fd()];
-            let mut init = match spawn_init(command, supervisor.as_ref(), ends) {
+            let mut init = match spawn_init(command, supervisor.as_ref(), resolver, ends) {
                 Ok(init) => init,
                 Err(error) => {
                     let _ = report_start.send(Err(error));
@@ -138,6 +140,7 @@ impl Drop for Program {
 fn spawn_init(
     mut command: Command,
     supervisor: Option<&mpsc::Sender<OwnedFd>>,
+    resolver: Option<String>,
     ends: [RawFd; 2],
 ) -> Result<Child, Error> {
     let name = command.get_program().to_string_lossy().into_owned();
@@ -149,7 +152,7 @@ fn spawn_init(
     // SAFETY: `run_as_init` makes only async-signal-safe system calls, as required after fork.
     #[allow(unsafe_code)]
     unsafe {
-        command.pre_exec(move || run_as_init(ends));
+        command.pre_exec(move || run_as_init(ends, resolver.as_deref().unwrap_or_default()));
     }
     command.spawn().map_err(|source| Error::Program { name, source })
 }
@@ -196,11 +199,11 @@ static PROGRAM_PID: AtomicI32 = AtomicI32::new(0);
 
 /// Turns the forked process into init, between `fork` and `exec`. Init forks again, and only the
 /// child returns, to execute the program. `ends` are the read and the write end of a pipe that
-/// nothing writes to.
+/// nothing writes to. `resolver` replaces `/etc/resolv.conf` unless empty.
 ///
 /// Only async-signal-safe calls are made here, and no memory is allocated: the parent process has
 /// several threads.
-fn run_as_init(ends: [RawFd; 2]) -> io::Result<()> {
+fn run_as_init(ends: [RawFd; 2], resolver: &str) -> io::Result<()> {
     let [hangup, keep_open] = ends;
     let (none, forwarded) = (signal::signal_set(&[]), signal::signal_set(&signal::FORWARDED));
     // SAFETY: the arguments are numbers, string literals, or structures on this stack, which
@@ -216,7 +219,7 @@ fn run_as_init(ends: [RawFd; 2]) -> io::Result<()> {
         if libc::poll(&raw mut other, 1, 0) != 0 {
             libc::_exit(1);
         }
-        mount_proc_and_sys();
+        mount_private_files(resolver.as_bytes());
         // Blocks the signals until init has its handlers: PID 1 loses a signal that is neither
         // blocked nor handled. Handlers installed before the fork would reset signals that the
         // program should inherit as ignored.
@@ -264,13 +267,14 @@ extern "C" fn forward_signal(number: i32) {
     }
 }
 
-/// Mounts the `/proc` of the new PID namespace and the `/sys` of the network namespace, visible to
-/// init and its children only. When that is not permitted, they see those of the host.
+/// Mounts the `/proc` of the new PID namespace, the `/sys` of the network namespace and a
+/// `/etc/resolv.conf` with the content `resolver` (unless empty), visible to init and its children
+/// only. When that is not permitted, they see those of the host.
 ///
 /// # Safety
 /// The process must have one thread. Only system calls are made.
 #[allow(unsafe_code)]
-unsafe fn mount_proc_and_sys() {
+unsafe fn mount_private_files(resolver: &[u8]) {
     let nothing = core::ptr::null();
     // SAFETY: the strings are literals, and the data pointers are null.
     unsafe {
@@ -280,10 +284,40 @@ unsafe fn mount_proc_and_sys() {
         {
             return;
         }
+        if !resolver.is_empty() {
+            replace_resolv_conf(resolver);
+        }
         let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
         for (kind, place) in [(c"proc", c"/proc"), (c"sysfs", c"/sys")] {
             libc::mount(kind.as_ptr(), place.as_ptr(), kind.as_ptr(), flags, core::ptr::null());
         }
+    }
+}
+
+/// Mounts a file with this content at `/etc/resolv.conf`. The file is in a tmpfs that has no place
+/// in the file system afterwards, so the kernel frees it with the mount namespace.
+///
+/// # Safety
+/// As [`mount_private_files`], in the mount namespace of which it is called before `/sys` is
+/// mounted: the tmpfs is at `/sys` for a moment.
+#[allow(unsafe_code)]
+unsafe fn replace_resolv_conf(content: &[u8]) {
+    let nothing = core::ptr::null();
+    let (tmpfs, place, file) = (c"tmpfs".as_ptr(), c"/sys".as_ptr(), c"/sys/resolv.conf".as_ptr());
+    // SAFETY: the strings are literals, the data pointers are null, and `content` outlives the call.
+    unsafe {
+        if libc::mount(tmpfs, place, tmpfs, libc::MS_NOSUID | libc::MS_NODEV, nothing) < 0 {
+            return;
+        }
+        let opened = libc::open(file, libc::O_CREAT | libc::O_WRONLY | libc::O_CLOEXEC, 0o644);
+        if opened >= 0 {
+            // The file mode creation mask may deny reading to other users.
+            libc::fchmod(opened, 0o644);
+            libc::write(opened, content.as_ptr().cast(), content.len());
+            libc::close(opened);
+            libc::mount(file, c"/etc/resolv.conf".as_ptr(), core::ptr::null(), libc::MS_BIND, nothing);
+        }
+        libc::umount2(place, libc::MNT_DETACH);
     }
 }
 

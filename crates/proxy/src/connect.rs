@@ -9,7 +9,7 @@ use crate::refusal::{Cause, Refusal};
 use linux::socket::{self, Options, Protocol};
 use std::fmt::Write as _;
 use std::io::{self, ErrorKind};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::net::{TcpSocket, TcpStream, lookup_host};
 use tokio::sync::Semaphore;
@@ -269,9 +269,7 @@ fn interleave(found: Vec<SocketAddr>) -> Vec<SocketAddr> {
 /// addresses, so a second lookup cannot change them (DNS rebinding).
 fn permitted_addresses(config: &Config, addresses: &[SocketAddr]) -> Result<Vec<SocketAddr>, ConnectError> {
     let mut reason = Refused("no address");
-    let check = |address: &SocketAddr| {
-        config.destinations.check(address.ip(), address.port(), || is_local_address(address.ip()))
-    };
+    let check = |address: &SocketAddr| config.destinations.check_from_here(*address);
     let allowed: Vec<_> = addresses
         .iter()
         .filter(|address| check(address).inspect_err(|refused| reason = *refused).is_ok())
@@ -279,19 +277,6 @@ fn permitted_addresses(config: &Config, addresses: &[SocketAddr]) -> Result<Vec<
         .copied()
         .collect();
     if allowed.is_empty() { Err(ConnectError::Refused(reason)) } else { Ok(allowed) }
-}
-
-/// Whether an address belongs to this host: the route to it then uses it as the source.
-fn is_local_address(address: IpAddr) -> bool {
-    let any: IpAddr =
-        if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-    let source = || {
-        // Connecting a UDP socket sends nothing; it only selects a route.
-        let socket = UdpSocket::bind((any, 0))?;
-        socket.connect((address, 9))?;
-        socket.local_addr()
-    };
-    source().is_ok_and(|source| source.ip() == address)
 }
 
 /// Returns the first connection that succeeds. Each further attempt starts after 250 ms, or once a
@@ -395,12 +380,6 @@ mod tests {
         let found = ["[2000::1]:1", "[2000::2]:1", "8.8.8.8:1", "8.8.4.4:1", "1.1.1.1:1"].map(at).to_vec();
         let order: Vec<_> = interleave(found).iter().map(|one| one.ip().to_string()).collect();
         assert_eq!(order, ["2000::1", "8.8.8.8", "2000::2", "8.8.4.4", "1.1.1.1"]);
-    }
-
-    #[test]
-    fn local_addresses_are_detected() {
-        assert!(is_local_address("127.0.0.1".parse().unwrap()));
-        assert!(!is_local_address("255.255.255.255".parse().unwrap()));
     }
 
     #[tokio::test]

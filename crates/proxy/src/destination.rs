@@ -6,7 +6,7 @@
 use crate::network::Network;
 use core::fmt;
 use core::str::FromStr;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 /// Host name or address.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -109,6 +109,9 @@ pub struct Rules {
     pub deny: Vec<Network>,
     /// Allowed ports; all if empty.
     pub ports: Vec<u16>,
+    /// Allows private networks (RFC 1918, carrier-grade NAT and unique-local addresses), except the
+    /// addresses of this host.
+    pub private: bool,
 }
 
 /// Rejected destination, with the reason.
@@ -138,10 +141,41 @@ impl Rules {
             return Ok(());
         }
         match special_range(address) {
-            Some(range) => Err(Refused(range)),
-            None if is_local_address() => Err(Refused("address of the proxy's own host")),
-            None => Ok(()),
+            Some(range) if !(self.private && is_private(address)) => Err(Refused(range)),
+            _ if is_local_address() => Err(Refused("address of the proxy's own host")),
+            _ => Ok(()),
         }
+    }
+
+    /// Checks a destination address for the host of the calling thread.
+    ///
+    /// # Errors
+    /// The rule that rejects the address.
+    pub fn check_from_here(&self, to: SocketAddr) -> Result<(), Refused> {
+        self.check(to.ip(), to.port(), || is_local_address(to.ip()))
+    }
+}
+
+/// Whether an address belongs to this host: the route to it then uses it as the source.
+fn is_local_address(address: IpAddr) -> bool {
+    let any: IpAddr =
+        if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    let source = || {
+        // Connecting a UDP socket sends nothing; it only selects a route.
+        let socket = UdpSocket::bind((any, 0))?;
+        socket.connect((address, 9))?;
+        socket.local_addr()
+    };
+    source().is_ok_and(|source| source.ip() == address)
+}
+
+/// Addresses of private networks.
+fn is_private(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => {
+            address.is_private() || matches!(address.octets(), [100, second, ..] if second & 0xc0 == 64)
+        }
+        IpAddr::V6(address) => address.segments()[0] & 0xfe00 == 0xfc00,
     }
 }
 
@@ -291,6 +325,7 @@ mod tests {
             allow: networks(&["10.1.0.0/16", "8.8.8.0/24"]),
             deny: networks(&["10.1.2.0/24", "9.9.9.9"]),
             ports: vec![80, 443],
+            private: false,
         };
         let check = |address, port| rules.check(ip(address), port, || true);
         assert_eq!(check("10.1.1.1", 80), Ok(()));
@@ -302,6 +337,25 @@ mod tests {
         assert_eq!(check("8.8.8.8", 443), Ok(()), "allowed although it is of this host");
         assert_eq!(check("8.8.4.4", 443), Err(Refused("address of the proxy's own host")));
         assert_eq!(rules.check(ip("8.8.4.4"), 443, || false), Ok(()));
+    }
+
+    #[test]
+    fn private_networks_can_be_allowed_without_this_host() {
+        let rules = Rules { private: true, ..Rules::default() };
+        for address in ["10.1.2.3", "172.16.0.1", "192.168.1.1", "100.64.0.1", "fd00::1", "8.8.8.8"] {
+            assert_eq!(rules.check(ip(address), 80, || false), Ok(()), "{address}");
+            assert!(rules.check(ip(address), 80, || true).is_err(), "{address}");
+        }
+        for address in ["127.0.0.1", "0.0.0.0", "169.254.169.254", "100.128.0.1", "224.0.0.1", "::1"] {
+            let allowed = rules.check(ip(address), 80, || false).is_ok();
+            assert_eq!(allowed, address == "100.128.0.1", "{address}");
+        }
+    }
+
+    #[test]
+    fn local_addresses_are_detected() {
+        assert!(is_local_address("127.0.0.1".parse().unwrap()));
+        assert!(!is_local_address("255.255.255.255".parse().unwrap()));
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! Lifecycle of a proxy: start, status, reload, drain.
 
+use crate::config::{Listen, ListenerProtocol};
 use crate::counters::Totals;
-use crate::server::{Server, Shared};
+use crate::server::{self, Request, Server, Shared};
 use crate::status::Status;
 use crate::{Config, Error};
 use linux::namespace::Namespace;
+use linux::socket::Protocol;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -84,8 +86,29 @@ impl Proxy {
         config.check()?;
         let (tx, rx) = mpsc::sync_channel(1);
         let lost = || Error::setup("reload the proxy", std::io::Error::other("it has stopped"));
-        self.shared.reload.send((config, tx)).map_err(|_| lost())?;
+        self.shared.requests.send(Request::Reload(Box::new(config), tx)).map_err(|_| lost())?;
         rx.recv().unwrap_or_else(|_| Err(lost()))
+    }
+
+    /// Opens an MPTCP listener at `address` in the namespace of the calling thread, which is not that
+    /// of the proxy. The proxy forwards each connection to the connection's local address, from its
+    /// own namespace.
+    ///
+    /// # Errors
+    /// The address cannot be bound, or the kernel lacks MPTCP or the congestion control.
+    pub fn forward_from_here(&self, address: SocketAddr, congestion: Option<&str>) -> Result<(), Error> {
+        let listen = Listen {
+            address,
+            serve: ListenerProtocol::Transparent,
+            protocol: Protocol::Mptcp,
+            send_buffer: None,
+        };
+        let listener = server::bind(&listen, congestion)?;
+        // Forwarding from one namespace to another cannot loop: no local address is the listener's.
+        let listen = Listen { address: SocketAddr::new(address.ip(), 0), ..listen };
+        // Without a receiver the proxy has ended, and the listener closes.
+        _ = self.shared.requests.send(Request::Accept(listen, listener));
+        Ok(())
     }
 
     /// Stops accepting, closes idle HTTP connections and waits for the others up to the drain

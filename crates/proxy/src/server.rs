@@ -34,7 +34,14 @@ pub(crate) enum Phase {
     Ended,
 }
 
-type Reload = (Config, SyncSender<Result<(), Error>>);
+/// Request of the owner of the proxy.
+#[derive(Debug)]
+pub(crate) enum Request {
+    /// Applies a configuration, and reports the result.
+    Reload(Box<Config>, SyncSender<Result<(), Error>>),
+    /// Accepts connections of this listener, which may be in another namespace.
+    Accept(Listen, std::net::TcpListener),
+}
 
 /// State shared by all connections.
 #[derive(Debug)]
@@ -43,8 +50,8 @@ pub(crate) struct Shared {
     pub(crate) counters: Counters,
     pub(crate) lookups: Semaphore,
     pub(crate) phase: watch::Sender<Phase>,
-    pub(crate) reload: mpsc::UnboundedSender<Reload>,
-    reloads: Mutex<Option<mpsc::UnboundedReceiver<Reload>>>,
+    pub(crate) requests: mpsc::UnboundedSender<Request>,
+    received: Mutex<Option<mpsc::UnboundedReceiver<Request>>>,
     /// Open connections per client.
     clients: Mutex<HashMap<IpAddr, usize>>,
     /// Connections aborted at the end of the drain timeout.
@@ -61,14 +68,14 @@ pub(crate) struct Shared {
 
 impl Shared {
     pub(crate) fn new(config: Config) -> Self {
-        let (reload, reloads) = mpsc::unbounded_channel();
+        let (requests, received) = mpsc::unbounded_channel();
         Self {
             lookups: Semaphore::new(config.limits.lookups.max(1)),
             config: RwLock::new(Arc::new(config)),
             counters: Counters::default(),
             phase: watch::Sender::new(Phase::Serving),
-            reload,
-            reloads: Mutex::new(Some(reloads)),
+            requests,
+            received: Mutex::new(Some(received)),
             clients: Mutex::default(),
             broken_off: AtomicU64::new(0),
             ended: Notify::new(),
@@ -200,8 +207,18 @@ pub(crate) const NOTSENT_LOWAT_BYTES: u32 = 128 << 10;
 const FAST_OPEN_QUEUE_LEN: i32 = 256;
 
 fn open(listen: &Listen) -> Result<(TcpListener, SocketAddr), Error> {
+    let listener = bind(listen, None)?;
+    let own = |error| Error::setup(format!("listen at {}", listen.address), error);
+    let listener = TcpListener::from_std(listener).map_err(own)?;
+    let address = listener.local_addr().map_err(own)?;
+    Ok((listener, address))
+}
+
+/// Opens a listening socket in the namespace of the calling thread, with a congestion control.
+pub(crate) fn bind(listen: &Listen, congestion: Option<&str>) -> Result<std::net::TcpListener, Error> {
     let convert = listen.serve == crate::config::ListenerProtocol::Convert;
     let options = Options {
+        congestion: congestion.map(str::to_owned),
         // Accepted sockets inherit these options. Relayed data is already coalesced.
         no_delay: true,
         notsent_lowat: Some(NOTSENT_LOWAT_BYTES),
@@ -214,9 +231,7 @@ fn open(listen: &Listen) -> Result<(TcpListener, SocketAddr), Error> {
     let listener = socket::listen(listen.address, listen.protocol, &options)?;
     let own = |error| Error::setup(format!("listen at {}", listen.address), error);
     listener.set_nonblocking(true).map_err(own)?;
-    let listener = TcpListener::from_std(listener).map_err(own)?;
-    let address = listener.local_addr().map_err(own)?;
-    Ok((listener, address))
+    Ok(listener)
 }
 
 impl Server {
@@ -252,6 +267,14 @@ impl Server {
         self.listeners.push((listen, address, task));
     }
 
+    /// Accepts connections of a listener that another thread has opened.
+    fn accept_from(&mut self, listen: Listen, listener: std::net::TcpListener) {
+        match TcpListener::from_std(listener).and_then(|listener| Ok((listener.local_addr()?, listener))) {
+            Ok((address, listener)) => self.add(listen, listener, address),
+            Err(error) => warn!("cannot accept connections: {error}"),
+        }
+    }
+
     /// Publishes the listeners in the status.
     fn publish_listeners(&self) {
         let listeners = self.listeners.iter().map(|(listen, address, _)| Listening {
@@ -268,14 +291,15 @@ impl Server {
 
     /// Serves until shutdown, then drains.
     pub(crate) async fn run(mut self) {
-        let reloads = self.shared.reloads.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(mut reloads) = reloads else { return };
+        let received = self.shared.received.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(mut received) = received else { return };
         let mut phase = self.shared.phase.subscribe();
         loop {
             tokio::select! {
-                Some((config, tx)) = reloads.recv() => {
-                    _ = tx.send(self.reload(config));
-                }
+                Some(request) = received.recv() => match request {
+                    Request::Reload(config, tx) => _ = tx.send(self.reload(*config)),
+                    Request::Accept(listen, listener) => self.accept_from(listen, listener),
+                },
                 _ = phase.wait_for(|phase| *phase != Phase::Serving) => break,
             }
         }

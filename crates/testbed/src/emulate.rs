@@ -4,8 +4,9 @@ use crate::faults::{FaultSchedule, ServerState};
 use crate::proxied_server::{ProxiedServer, ProxySetup};
 use crate::reaction::Reaction;
 use crate::run_controller::RunController;
-use crate::topology::{SERVER, Topology};
+use crate::topology::{Reach, SERVER, Topology};
 use crate::translation::{check_supported, congestion_name, note_multipath};
+use crate::uplink::Uplink;
 use crate::{Error, Outcome};
 use emulator::{Lateness, Network, Transit};
 use linux::mib::Mib;
@@ -53,6 +54,9 @@ pub struct Programs {
     pub limit: Option<Duration>,
     /// Places a proxy between the paths and a server of the caller.
     pub proxied: Option<ProxiedContent>,
+    /// The device reaches the real network through the server, by relayed connections and UDP flows
+    /// that leave from the namespace of the calling thread.
+    pub uplink: bool,
     /// The emulator segments and coalesces packets for the kernels
     /// ([`Driver::devices`](emulator::Driver::devices)).
     pub offload: bool,
@@ -132,12 +136,13 @@ pub fn emulate(
     capture: Option<&File>,
 ) -> Result<EmulatedRun, Error> {
     check_supported(experiment, &[])?;
-    let Programs { command, server, multipath, limit, proxied, offload, finished } = programs;
+    let Programs { command, server, multipath, limit, proxied, uplink, offload, finished } = programs;
     let experiment_duration = experiment.duration;
     let experiment =
         &Experiment { traffic: Vec::new(), duration: limit.unwrap_or(UNLIMITED), ..experiment.clone() };
     let mut notes = Vec::new();
-    let (mut topology, devices) = Topology::build(experiment, offload)?;
+    let reach = if uplink { Reach::Everything } else { Reach::Server };
+    let (mut topology, devices) = Topology::build(experiment, offload, reach)?;
     let build_proxied = |content| build_proxied_server(content, experiment, offload, &topology);
     let proxied = proxied.map(build_proxied).transpose()?;
     let mut controller = RunController::new(experiment, &mut topology, &mut notes)?;
@@ -154,7 +159,7 @@ pub fn emulate(
     };
     let control = Control { finished, ..Control::default() };
     let foreground = Foreground::remember();
-    let emulation = Emulation { controller, devices, proxied, sockets, foreground };
+    let emulation = Emulation { controller, devices, proxied, uplink, sockets, foreground };
     let result = std::thread::scope(|scope| {
         if let Some(signals) = signals {
             scope.spawn(|| forward_signals(signals, &control));
@@ -192,6 +197,7 @@ struct Emulation<'a> {
     controller: RunController<'a>,
     devices: Vec<[Tun; 2]>,
     proxied: Option<ProxiedServer>,
+    uplink: bool,
     sockets: Sockets,
     foreground: Foreground,
 }
@@ -199,11 +205,18 @@ struct Emulation<'a> {
 impl Emulation<'_> {
     /// Runs the programs until the command has ended, and collects the results.
     fn run(self, command: Command, server: Option<Command>, control: &Control) -> Result<EmulatedRun, Error> {
-        let Self { mut controller, devices, proxied, sockets, foreground } = self;
+        let Self { mut controller, devices, proxied, uplink, sockets, foreground } = self;
         let start_server = |server| start_server(server, &controller.topology.server, &sockets, control);
         let server = server.map(start_server).transpose()?;
-        let emulator = controller.start_emulator(devices)?;
-        let program = start_command(command, &controller.topology.device, &sockets, control)?;
+        // After the server's program, so that its listeners come first.
+        let host = &controller.topology.server;
+        let uplink = uplink.then(|| Uplink::start(host)).transpose()?;
+        let open_hook = |uplink: &Uplink| uplink.hook(host, listener_congestion(&sockets));
+        let hook = uplink.as_ref().map(open_hook).transpose()?;
+        let resolv_conf = uplink.as_ref().map(|uplink| uplink.resolv_conf.clone());
+        let emulator = controller.start_emulator(devices, hook)?;
+        let place = (&controller.topology.device, resolv_conf);
+        let program = start_command(command, place, &sockets, control)?;
         let server_state = ServerState::default();
         let mut no_faults = FaultSchedule::new(&server_state, &emulator, Vec::new());
         controller.run(&mut no_faults, &control.stop, &mut |_| {})?;
@@ -231,6 +244,7 @@ impl Emulation<'_> {
             (network.lateness().clone(), delays(controller.experiment, &network))
         };
         emulator.stop()?;
+        drop(uplink);
         if let Some(proxied) = proxied {
             proxied.stop()?;
         }
@@ -263,10 +277,19 @@ fn build_proxied_server(
     Ok(proxied)
 }
 
-/// Starts the command, unless a signal has arrived before.
+/// Congestion control of the relay's connections to the device, as of the server's program.
+fn listener_congestion(sockets: &Sockets) -> Option<String> {
+    match sockets {
+        Sockets::Mptcp(congestion) => congestion.clone(),
+        Sockets::Unchanged => None,
+    }
+}
+
+/// Starts the command on the device, with a `/etc/resolv.conf` of its own if there is one, unless a
+/// signal has arrived before.
 fn start_command(
     mut command: Command,
-    device: &Namespace,
+    (device, resolv_conf): (&Namespace, Option<String>),
     sockets: &Sockets,
     control: &Control,
 ) -> Result<Arc<Program>, Error> {
@@ -278,7 +301,7 @@ fn start_command(
     if control.stop.load(Ordering::Relaxed) {
         return Err(Error::Stopped);
     }
-    let program = Arc::new(Program::start(device, command, sockets, on_exit)?);
+    let program = Arc::new(Program::start(device, command, sockets, resolv_conf, on_exit)?);
     *running = Some(Arc::clone(&program));
     Ok(program)
 }
@@ -291,7 +314,7 @@ fn start_server(
     control: &Control,
 ) -> Result<Program, Error> {
     command.env(SERVER_VARIABLE, SERVER.to_string());
-    let program = Program::start(host, command, sockets, || {})?;
+    let program = Program::start(host, command, sockets, None, || {})?;
     let started = time::Instant::now();
     while !has_listener(host)? && started.elapsed() < LISTEN_TIMEOUT {
         if let Some(code) = program.wait(POLL_INTERVAL) {

@@ -6,8 +6,9 @@
 //!
 //! `topology` and `settings` set up the hosts, `traffic` and `video` are the applications,
 //! `run_controller` is the control loop of a run. [`emulate()`] runs a user's programs in place of
-//! the scenario's traffic.
+//! the scenario's traffic, and `uplink` connects them to the real network.
 
+mod datagrams;
 mod emulate;
 mod faults;
 mod outcome;
@@ -21,6 +22,7 @@ mod subflow_monitor;
 mod topology;
 mod traffic;
 mod translation;
+mod uplink;
 mod video;
 
 pub use emulate::{EmulatedRun, End, MptcpCounters, Programs, ProxiedContent, emulate};

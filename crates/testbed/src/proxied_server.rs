@@ -8,7 +8,7 @@
 //! The proxy runs on the host that is the server of other runs. The device opens a tunnel by
 //! CONNECT, as a program with a configured proxy does.
 
-use crate::topology::{SERVER, configure_host};
+use crate::topology::{DEVICES, SERVER, configure_host};
 use emulator::{Driver, Network, RunningDriver, SharedNetwork};
 use link::{Delay, Impairments, LinkConfig, Loss, QueueLimit, Rate};
 use linux::clock::Clock;
@@ -29,8 +29,6 @@ use units::{Bitrate, Bytes, Duration, Instant};
 const SERVER_ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 78, 0, 2));
 /// Address of the proxy on the link to the server.
 const PROXY_ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 78, 0, 1));
-/// Network of the device's addresses.
-const DEVICE_NETWORK: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 77, 0, 0));
 /// Name of both interfaces of the link between proxy and server.
 const LINK_NAME: &str = "core";
 /// Maximum size of a response to CONNECT.
@@ -124,10 +122,7 @@ fn proxy_config(setup: &ProxySetup) -> Config {
             protocol: Protocol::Mptcp,
             send_buffer,
         }],
-        clients: Clients {
-            allow: Range::new(DEVICE_NETWORK, 16).into_iter().collect(),
-            ..Clients::default()
-        },
+        clients: Clients { allow: Range::new(DEVICES, 16).into_iter().collect(), ..Clients::default() },
         destinations: destination::Rules {
             allow: Range::new(SERVER_ADDRESS, 32).into_iter().collect(),
             ..Default::default()

@@ -5,7 +5,7 @@ use crate::proxied_server::{ProxiedServer, ProxySetup};
 use crate::reaction::Reaction;
 use crate::run_controller::RunController;
 use crate::settings::Settings;
-use crate::topology::Topology;
+use crate::topology::{Reach, Topology};
 use crate::traffic::{Flow, RunContext};
 use crate::translation::{check_supported, connection_plans};
 use crate::{Error, Outcome};
@@ -93,7 +93,7 @@ pub fn run_with(
     capture: Option<&File>,
 ) -> Result<KernelRun, Error> {
     check_supported(experiment, &setup.faults)?;
-    let (mut topology, devices) = Topology::build(experiment, setup.offload)?;
+    let (mut topology, devices) = Topology::build(experiment, setup.offload, Reach::Server)?;
     let mut notes = Vec::new();
     let build_proxied = |proxy| ProxiedServer::build(proxy, experiment, setup.offload, &topology.server);
     let proxied = setup.proxy.as_ref().map(build_proxied).transpose()?;
@@ -103,7 +103,7 @@ pub fn run_with(
     // The initial decisions of the policy precede the first byte.
     controller.steer(Instant::ZERO)?;
     let before = Settings::read(&controller.topology.device)?;
-    let emulator = controller.start_emulator(devices)?;
+    let emulator = controller.start_emulator(devices, None)?;
     let over = Arc::new(AtomicBool::new(false));
     let server_state = start_flows(&mut controller, setup, proxied.as_ref(), &over, &mut notes)?;
     let mut faults = FaultSchedule::new(&server_state, &emulator, setup.faults.clone());

@@ -9,7 +9,7 @@ use crate::topology::Topology;
 use crate::traffic::Flow;
 use crate::translation::policy_for_device;
 use agent::{InterfaceSample, Steering};
-use emulator::{Driver, Network, RunningDriver, SharedNetwork};
+use emulator::{Driver, FlowHook, Network, RunningDriver, SharedNetwork};
 use linux::clock::Clock;
 use linux::diag::Subflow;
 use linux::tun::Tun;
@@ -146,10 +146,14 @@ impl<'a> RunController<'a> {
     }
 
     /// Starts the emulator and the clock of the run.
-    pub(crate) fn start_emulator(&mut self, devices: Vec<[Tun; 2]>) -> Result<RunningDriver, Error> {
+    pub(crate) fn start_emulator(
+        &mut self,
+        devices: Vec<[Tun; 2]>,
+        on_flow: Option<FlowHook>,
+    ) -> Result<RunningDriver, Error> {
         let clock = Clock::start();
         self.shared = SharedNetwork::new(Network::new(self.experiment), clock);
-        Ok(Driver::new(devices, self.shared.clone()).start(true)?)
+        Ok(Driver::new(devices, self.shared.clone()).on_flow(on_flow).start(true)?)
     }
 
     /// Controls the run until its end, or until `stop` is set.

@@ -19,6 +19,8 @@ use units::Instant;
 
 /// Address of the server.
 pub(crate) const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 77, 255, 1));
+/// Network of the addresses of both hosts (/16).
+pub(crate) const DEVICES: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 77, 0, 0));
 /// Size of an IPv4 and a TCP header without options.
 const HEADER_BYTES: u32 = 40;
 /// Queue length of the TUN devices, in packets. They must never drop: the emulated links have the
@@ -54,11 +56,21 @@ fn next_address(address: IpAddr) -> IpAddr {
     }
 }
 
+/// Addresses that the device reaches over the paths.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// The server's address.
+    Server,
+    /// Every IPv4 address. All of them belong to the server's host.
+    Everything,
+}
+
 /// Both hosts, and the state of the device's interfaces.
 #[derive(Debug)]
 pub(crate) struct Topology {
     pub(crate) device: Namespace,
     pub(crate) server: Namespace,
+    reach: Reach,
     pub(crate) endpoints: EndpointController,
     pub(crate) route: Route,
     /// Index of each path's interface on the device.
@@ -75,7 +87,11 @@ impl Topology {
     /// Creates both hosts, and returns the TUN devices of each path. With `offload`, the emulator
     /// segments packets for the kernels ([`Driver::devices`]). Everything ends with the returned
     /// values.
-    pub(crate) fn build(experiment: &Experiment, offload: bool) -> Result<(Self, Vec<[Tun; 2]>), Error> {
+    pub(crate) fn build(
+        experiment: &Experiment,
+        offload: bool,
+        reach: Reach,
+    ) -> Result<(Self, Vec<[Tun; 2]>), Error> {
         let (device, server) = (Namespace::create()?, Namespace::create()?);
         for namespace in [&device, &server] {
             namespace.run(|| configure_host(experiment))?;
@@ -95,11 +111,15 @@ impl Topology {
             let (address, id) = (device_address(path), path as u8 + 1);
             interfaces.push(Interface { name, index, address, id, backup: spec.backup });
         }
+        if reach == Reach::Everything {
+            server_route.deliver_locally(loopback)?;
+        }
         let manager = set_limits(&device, &server)?;
         let paths = experiment.paths.len();
         let mut topology = Self {
             device,
             server,
+            reach,
             indices: interfaces.iter().map(|interface| interface.index).collect(),
             endpoints: EndpointController::new(manager, interfaces),
             route,
@@ -184,9 +204,13 @@ impl Topology {
     }
 
     fn route_entry(&self, path: usize) -> RouteEntry {
+        let (to, prefix) = match self.reach {
+            Reach::Server => (SERVER, 32),
+            Reach::Everything => (Ipv4Addr::UNSPECIFIED.into(), 0),
+        };
         RouteEntry {
-            to: SERVER,
-            prefix: 32,
+            to,
+            prefix,
             device: self.indices[path],
             via: None,
             source: Some(self.endpoints.interfaces()[path].address),
@@ -201,7 +225,8 @@ fn configure_server_interface(route: &mut Route, name: &str, path: usize, mtu: u
     route.set_mtu(index, mtu)?;
     route.set_queue_length(index, DEVICE_QUEUE_PACKETS)?;
     route.set_up(index, true)?;
-    route.add_route(&RouteEntry {
+    // The table `local` may hold a default route (`Reach::Everything`), so this one is there too.
+    route.add_route_before_main(&RouteEntry {
         to: Ipv4Addr::new(10, 77, path as u8, 0).into(),
         prefix: 24,
         device: index,

@@ -151,6 +151,7 @@ fn needs_root_program_fetches_proxied_content_until_caller_is_finished() {
         multipath: true,
         limit: Some(Duration::from_secs(60)),
         proxied: Some(ProxiedContent { setup: proxy_setup(), listener }),
+        uplink: false,
         offload: true,
         finished,
     };

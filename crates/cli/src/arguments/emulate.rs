@@ -10,8 +10,8 @@ use std::path::PathBuf;
 ///
 /// Creates the device and the server of `tandem testbed`, with the links, radios and policy of the
 /// scenario, and runs COMMAND on the device in place of the scenario's traffic. The server has the
-/// address 10.77.255.1 (also in the variable TANDEM_SERVER); no other host is reachable. COMMAND
-/// gets terminal, standard streams and signals, and tandem exits with its exit code. The traffic of
+/// address 10.77.255.1 (also in the variable TANDEM_SERVER); without --uplink, no other host is
+/// reachable. COMMAND gets terminal, standard streams and signals, and tandem exits with its exit code. The traffic of
 /// each path is printed to stderr. Needs root, changes no setting of the host, and leaves nothing
 /// behind: all processes that COMMAND started end with it.
 #[derive(Debug, Args)]
@@ -22,6 +22,7 @@ Examples:
   sudo tandem emulate scenario.toml --server 'iperf3 -s' -- iperf3 -c 10.77.255.1 -R
   sudo tandem emulate handover.toml --policy wifi-first -- bash
   sudo tandem emulate scenario.toml --duration 20s --out results --pcap -- ping 10.77.255.1
+  sudo tandem emulate scenario.toml --uplink -- curl -o page https://example.org/
 
 Exit codes: that of COMMAND, or 128 plus the number of the signal that ended it; 124 after --duration,
 126 if COMMAND cannot be run, 127 if it does not exist. Before it runs: 2 invalid command line,
@@ -52,6 +53,10 @@ pub(crate) struct Emulate {
     /// End COMMAND after this time, such as 20s; the duration of the scenario has no effect
     #[arg(long, value_name = "TIME", value_parser = positive_time)]
     pub(crate) duration: Option<units::Duration>,
+    /// Let COMMAND reach the real network over the links: a relay on the server forwards its TCP
+    /// connections, its UDP and its name lookups. The machine's own addresses stay unreachable
+    #[arg(long)]
+    pub(crate) uplink: bool,
     /// Disable segmentation offload: the kernel, not the emulator, splits data into packets
     /// (slower)
     #[arg(long)]

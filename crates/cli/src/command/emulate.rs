@@ -22,6 +22,10 @@ use units::{Duration, Seed};
 /// Exit code after a timeout, as that of timeout(1).
 const TIMEOUT_EXIT_CODE: u8 = 124;
 
+/// Note of `--uplink`.
+const UPLINK_NOTE: &str = "note: --uplink: traffic of the programs leaves this machine; the delay and rate \
+    of the real paths add to those of the scenario";
+
 pub(crate) fn run(arguments: Emulate, terminal: Terminal) -> Result<(), Failure> {
     let input = Input::read(&arguments.scenario)?;
     let scenario = input.scenario(&arguments.set)?;
@@ -43,6 +47,7 @@ pub(crate) fn run(arguments: Emulate, terminal: Terminal) -> Result<(), Failure>
         .option("--policy", &arguments.policy)
         .option("--set", &arguments.set)
         .option("--duration", arguments.duration)
+        .flag("--uplink", arguments.uplink)
         .flag("--no-offload", arguments.no_offload)
         .flag("--pcap", arguments.pcap)
         .option("--", [command_line(&arguments.command)]);
@@ -55,6 +60,9 @@ pub(crate) fn run(arguments: Emulate, terminal: Terminal) -> Result<(), Failure>
     let warned = warnings::of(&replaced, World::Programs);
     terminal.warn(&warned);
 
+    if arguments.uplink {
+        terminal.note(UPLINK_NOTE);
+    }
     let mut words = arguments.command.into_iter();
     let Some(program) = words.next() else {
         return Err(Failure::Usage { message: "COMMAND is missing".to_owned(), hint: String::new() });
@@ -67,6 +75,7 @@ pub(crate) fn run(arguments: Emulate, terminal: Terminal) -> Result<(), Failure>
         multipath: arguments.mptcp == Sockets::All,
         limit: arguments.duration,
         proxied: None,
+        uplink: arguments.uplink,
         offload: !arguments.no_offload,
         finished: Arc::default(),
     };

@@ -24,4 +24,5 @@ mod sweep;
 mod testbed;
 mod trace;
 mod tutorials;
+mod uplink;
 mod warnings;

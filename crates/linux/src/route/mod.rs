@@ -181,8 +181,30 @@ impl Route {
     /// Fails when the route exists ([`Error::Refused`], EEXIST), its gateway is unreachable, or the
     /// device is down; or without CAP_NET_ADMIN.
     pub fn add_route(&mut self, route: &RouteEntry) -> Result<(), Error> {
-        route.emit(&mut self.request, wire::NEW_ROUTE, kind::ACK | kind::CREATE | kind::EXCLUSIVE);
+        self.add_to_table(route, libc::RT_TABLE_MAIN)
+    }
+
+    /// Adds a route to the table `local`, which the kernel searches before the main table.
+    ///
+    /// # Errors
+    /// As [`Self::add_route`].
+    pub fn add_route_before_main(&mut self, route: &RouteEntry) -> Result<(), Error> {
+        self.add_to_table(route, libc::RT_TABLE_LOCAL)
+    }
+
+    fn add_to_table(&mut self, route: &RouteEntry, table: u8) -> Result<(), Error> {
+        route.emit(&mut self.request, wire::NEW_ROUTE, kind::ACK | kind::CREATE | kind::EXCLUSIVE, table);
         self.socket.execute(&mut self.request, format_args!("add a route to {}/{}", route.to, route.prefix))
+    }
+
+    /// Makes every IPv4 address without a more specific route in the table `local` an address of
+    /// this host. `device` is the loopback device.
+    ///
+    /// # Errors
+    /// Fails when the route exists ([`Error::Refused`], EEXIST), or without CAP_NET_ADMIN.
+    pub fn deliver_locally(&mut self, device: u32) -> Result<(), Error> {
+        wire::deliver_locally_request(&mut self.request, device);
+        self.socket.execute(&mut self.request, format_args!("deliver all packets locally"))
     }
 
     /// Removes a route from the main table.
@@ -190,7 +212,7 @@ impl Route {
     /// # Errors
     /// Fails when there is no such route ([`Error::Refused`], ESRCH), or without CAP_NET_ADMIN.
     pub fn remove_route(&mut self, route: &RouteEntry) -> Result<(), Error> {
-        route.emit(&mut self.request, wire::DELETE_ROUTE, kind::ACK);
+        route.emit(&mut self.request, wire::DELETE_ROUTE, kind::ACK, libc::RT_TABLE_MAIN);
         self.socket
             .execute(&mut self.request, format_args!("remove the route to {}/{}", route.to, route.prefix))
     }

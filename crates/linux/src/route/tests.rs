@@ -40,7 +40,7 @@ proptest! {
     ) {
         let built = RouteEntry { to, prefix, device, via, source, metric };
         let mut request = Request::new();
-        built.emit(&mut request, NEW_ROUTE, kind::ACK);
+        built.emit(&mut request, NEW_ROUTE, kind::ACK, libc::RT_TABLE_MAIN);
         prop_assert_eq!(RouteEntry::parse(&payload(&mut request)), Ok(Some(built)));
     }
 

@@ -295,7 +295,7 @@ impl RouteEntry {
         Ok((route.device != 0).then_some(route))
     }
 
-    pub(super) fn emit(&self, request: &mut Request, kind: u16, flags: u16) {
+    pub(super) fn emit(&self, request: &mut Request, kind: u16, flags: u16, table: u8) {
         let family = if self.to.is_ipv4() { INET } else { INET6 };
         let adding = kind == NEW_ROUTE;
         let scope = match self.via {
@@ -307,7 +307,7 @@ impl RouteEntry {
         let protocol = if adding { libc::RTPROT_STATIC } else { libc::RTPROT_UNSPEC };
         request
             .start(kind, flags)
-            .raw(&[family, self.prefix, 0, 0, libc::RT_TABLE_MAIN, protocol, scope, libc::RTN_UNICAST])
+            .raw(&[family, self.prefix, 0, 0, table, protocol, scope, libc::RTN_UNICAST])
             .raw(&[0; 4]);
         if self.prefix > 0 {
             request.address(libc::RTA_DST, self.to);
@@ -338,6 +338,16 @@ impl RouteEntry {
             request.u32(libc::RTA_PRIORITY, self.metric);
         }
     }
+}
+
+/// Route of the table `local` that delivers every IPv4 packet to this host, over its loopback `device`.
+pub(super) fn deliver_locally_request(request: &mut Request, device: u32) {
+    let (table, protocol, scope) = (libc::RT_TABLE_LOCAL, libc::RTPROT_STATIC, libc::RT_SCOPE_HOST);
+    request
+        .start(NEW_ROUTE, kind::ACK | kind::CREATE | kind::EXCLUSIVE)
+        .raw(&[INET, 0, 0, 0, table, protocol, scope, libc::RTN_LOCAL])
+        .raw(&[0; 4]);
+    request.u32(libc::RTA_OIF, device);
 }
 
 /// Starts a message about link `index`; 0 for all links, or for one named by an attribute.

@@ -15,7 +15,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, ioctl_fionbio, retry_on_intr};
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType, sockopt};
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
@@ -165,6 +165,24 @@ pub fn original_destination(stream: &(impl AsFd + ?Sized), is_ipv6: bool) -> Res
     };
     let address = address.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
     Ok(SocketAddr::new(address, port))
+}
+
+/// Opens a non-blocking UDP socket between two addresses, of which `local` may be in use by sockets
+/// connected to other peers.
+///
+/// # Errors
+/// Fails when `local` is not an address of this host, or a socket holds it exclusively.
+pub fn datagrams_between(local: SocketAddr, remote: SocketAddr) -> Result<UdpSocket, Error> {
+    let doing = || format!("open a UDP socket from {local} to {remote}");
+    let family = if local.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = net::socket_with(family, SocketType::DGRAM, flags, None)
+        .map_err(|error| Error::system(doing(), error))?;
+    sockopt::set_socket_reuseaddr(&socket, true)
+        .and_then(|()| net::bind(&socket, &local))
+        .and_then(|()| net::connect(&socket, &remote))
+        .map_err(|error| Error::system(doing(), error))?;
+    Ok(socket.into())
 }
 
 /// Aborts a connection: sends a reset (for MPTCP MP_FASTCLOSE; RFC 8684, section 3.5) and discards

@@ -1,0 +1,171 @@
+//! Uplink: a relay from the emulated server to the real network.
+//!
+//! ```text
+//!  device ══ the scenario's paths ══ listeners and sockets │ sockets of the host ── real network
+//!                                    in the server's namespace │ in the host's namespace
+//! ```
+//!
+//! The server owns every address. The emulator reports the first packet of each flow before the
+//! server receives it; [`FlowOpener`] then opens the listener or the socket that accepts it. Each
+//! listener has the port of the destination, which the kernel requires of MP_JOIN.
+
+use crate::Error;
+use crate::datagrams::{DatagramRelay, FlowKey};
+use crate::topology::{DEVICES, SERVER};
+use emulator::{FlowHook, FlowPacket};
+use linux::namespace::Namespace;
+use linux::socket::{self, Options, Protocol};
+use proxy::config::{Clients, Limits};
+use proxy::destination::Rules;
+use proxy::network::Network;
+use proxy::{Config, Proxy};
+use std::collections::HashSet;
+use std::fmt::Write;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+/// Port of name servers.
+const DNS_PORT: u16 = 53;
+/// Address of the name server for the device.
+pub(crate) const NAME_SERVER: SocketAddr = SocketAddr::new(SERVER, DNS_PORT);
+/// Configuration of the host's resolver.
+const RESOLV_CONF: &str = "/etc/resolv.conf";
+/// Maximum number of ports with a listener. This and the other limits keep the relay below the usual
+/// limit of 1024 open files, which the programs inherit.
+const MAX_PORTS: usize = 128;
+/// Maximum number of connections. Each has two files.
+const MAX_CONNECTIONS: usize = 256;
+
+/// Running relay. Dropping it ends all connections to the real network.
+#[derive(Debug)]
+pub(crate) struct Uplink {
+    proxy: Arc<Proxy>,
+    datagrams: DatagramRelay,
+    /// Content of `/etc/resolv.conf` for the device.
+    pub(crate) resolv_conf: String,
+}
+
+impl Uplink {
+    /// Starts the relay. Its connections to the real network leave from the namespace of the
+    /// calling thread.
+    pub(crate) fn start(server: &Namespace) -> Result<Self, Error> {
+        let text = std::fs::read_to_string(RESOLV_CONF).map_err(|source| linux::Error::System {
+            doing: format!("read {RESOLV_CONF}, which names the host's name server"),
+            source,
+        })?;
+        let (resolver, resolv_conf) = (name_server(&text), device_resolv_conf(&text));
+        let proxy = Arc::new(Proxy::start(proxy_config(), None)?);
+        let listen = || socket::listen(NAME_SERVER, Protocol::Mptcp, &Options::default());
+        // Fails if the server's program is a name server. It then answers the device.
+        let listener = server.run(listen).ok();
+        let datagrams = DatagramRelay::start(destinations(), resolver, listener)?;
+        Ok(Self { proxy, datagrams, resolv_conf })
+    }
+
+    /// Function for the emulator that opens listeners and sockets in the server's namespace.
+    /// `congestion` is the congestion control of connections to the device.
+    pub(crate) fn hook(&self, server: &Namespace, congestion: Option<String>) -> Result<FlowHook, Error> {
+        let mut opener = FlowOpener {
+            proxy: Arc::clone(&self.proxy),
+            datagrams: self.datagrams.clone(),
+            ports: HashSet::new(),
+            congestion,
+        };
+        let server = server.try_clone()?;
+        let mut is_inside = false;
+        Ok(Box::new(move |packet| {
+            // The emulator's thread needs no namespace of its own: its devices are open.
+            is_inside = is_inside || server.enter().is_ok();
+            if is_inside {
+                opener.open(packet);
+            }
+        }))
+    }
+}
+
+/// Opens a listener per port and a socket per UDP flow, on the emulator's thread.
+struct FlowOpener {
+    proxy: Arc<Proxy>,
+    datagrams: DatagramRelay,
+    /// Ports whose listener has been opened.
+    ports: HashSet<u16>,
+    congestion: Option<String>,
+}
+
+impl FlowOpener {
+    fn open(&mut self, packet: FlowPacket) {
+        match packet {
+            // Only the server's own programs and the name server are at its own address.
+            FlowPacket::Syn { to } if to.ip() == SERVER => {}
+            FlowPacket::Datagram { to, .. } if to.ip() == SERVER && to != NAME_SERVER => {}
+            FlowPacket::Syn { to } => self.open_port(to.port()),
+            FlowPacket::Datagram { from, to } => {
+                self.datagrams.open(FlowKey { device: from, destination: to });
+            }
+        }
+    }
+
+    fn open_port(&mut self, port: u16) {
+        if self.ports.len() < MAX_PORTS && self.ports.insert(port) {
+            let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, port));
+            // Fails if a program of the server listens at all addresses: connections are its own.
+            let _ = self.proxy.forward_from_here(any, self.congestion.as_deref());
+        }
+    }
+}
+
+/// Destinations that the device may reach: all but the host itself and the emulated network.
+fn destinations() -> Rules {
+    Rules { deny: Network::new(DEVICES, 16).into_iter().collect(), private: true, ..Rules::default() }
+}
+
+/// Configuration of a proxy that accepts only the device, and no connection before the first hook.
+fn proxy_config() -> Config {
+    Config {
+        listen: Vec::new(),
+        clients: Clients { allow: Network::new(DEVICES, 16).into_iter().collect(), ..Clients::default() },
+        destinations: destinations(),
+        limits: Limits { connections: MAX_CONNECTIONS, per_client: MAX_CONNECTIONS, ..Limits::default() },
+        workers: Some(1),
+        ..Config::default()
+    }
+}
+
+/// First name server of a resolv.conf(5). Without one, the resolver asks this host.
+fn name_server(text: &str) -> SocketAddr {
+    let mut named = text.lines().filter_map(|line| line.trim_start().strip_prefix("nameserver"));
+    let address = named.find_map(|rest| rest.trim().parse::<IpAddr>().ok());
+    SocketAddr::new(address.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)), DNS_PORT)
+}
+
+/// The host's resolv.conf(5) with the name server of the device.
+fn device_resolv_conf(text: &str) -> String {
+    let mut all = format!("nameserver {SERVER}\n");
+    let kept = text.lines().filter(|line| {
+        ["search", "domain", "options"].iter().any(|keyword| line.trim_start().starts_with(keyword))
+    });
+    for line in kept {
+        _ = writeln!(all, "{line}");
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn device_asks_the_server_and_keeps_the_search_list() {
+        let text = "# by hand\nnameserver 127.0.0.53\nnameserver 9.9.9.9\noptions edns0 trust-ad\nsearch example.org\n";
+        assert_eq!(name_server(text).to_string(), "127.0.0.53:53");
+        assert_eq!(
+            device_resolv_conf(text),
+            "nameserver 10.77.255.1\noptions edns0 trust-ad\nsearch example.org\n"
+        );
+        assert_eq!(
+            name_server("nameserver fe80::1%eth0\nnameserver 2001:db8::1").to_string(),
+            "[2001:db8::1]:53"
+        );
+        assert_eq!(name_server("").to_string(), "127.0.0.1:53");
+    }
+}
