@@ -70,10 +70,10 @@ fn shipped_film_is_a_manifest_with_its_bitrates() {
     let manifest = Manifest::from_json("film.json", &std::fs::read_to_string(film()).unwrap()).unwrap();
     assert_eq!(manifest.duration(), Duration::from_secs(120));
     assert_eq!(manifest.segments(), SEGMENTS);
-    for level in 0..BITRATES_KBPS.len() {
+    for (level, &bitrate_kbps) in BITRATES_KBPS.iter().enumerate() {
         let sum: u64 = (0..SEGMENTS).map(|segment| manifest.size(segment, level).unwrap().bits()).sum();
         let kbps = sum as f64 / manifest.duration().as_secs_f64() / 1e3;
-        let nominal = f64::from(BITRATES_KBPS[level]);
+        let nominal = f64::from(bitrate_kbps);
         assert!((kbps / nominal - 1.0).abs() < 1e-3, "{kbps} kbit/s at {nominal} kbit/s");
     }
 }

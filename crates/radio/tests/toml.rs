@@ -114,7 +114,7 @@ fn missing_key_is_reported_with_an_example() {
     assert_eq!(
         problems_with("kind = \"lte\"\n", ""),
         "mine.toml:1:1: a radio profile needs `kind` (add `kind = \"lte\"`: Technology of the interface. \
-         Policies treat cellular and other interfaces differently.)"
+         For policies, cellular and satellite links are costly.)"
     );
     assert_eq!(
         problems_with("duration = \"260.1ms\"\n", ""),

@@ -33,15 +33,23 @@ pub struct Series {
     pub columns: Vec<SeriesColumn>,
 }
 
-/// One column of a [`Series`].
-#[derive(Debug, Clone, PartialEq)]
+/// One column of a [`Series`]. Columns are equal if their values have the same bits, so that a gap
+/// equals a gap.
+#[derive(Debug, Clone)]
 pub struct SeriesColumn {
     /// `owner.quantity_unit`, such as `wifi.rate_down_mbps`.
     pub name: String,
     /// Unit for an axis label.
     pub unit: &'static str,
-    /// One value for each row.
+    /// One value for each row; NaN where there is none.
     pub values: Vec<f64>,
+}
+
+impl PartialEq for SeriesColumn {
+    fn eq(&self, other: &Self) -> bool {
+        let bits = |column: &Self| column.values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
+        self.name == other.name && self.unit == other.unit && bits(self) == bits(other)
+    }
 }
 
 impl Series {

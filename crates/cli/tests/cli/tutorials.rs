@@ -2,11 +2,13 @@
 //!
 //! A fence with a file name (```` ```toml bus.toml ````) is saved under that name. The `sh` fences of
 //! a page are one shell script, run in an empty folder. Every line of a `text` fence after an `sh`
-//! fence has to appear in that order in the output of the commands; `…` stands for any text.
+//! fence has to appear in that order in the output of the commands; `…` stands for any text. Port
+//! 8090 of a page is replaced by a free one.
 
 use crate::support::{repository, tandem_path};
 use std::fmt::Write as _;
 use std::fs;
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -48,6 +50,7 @@ fn fences(page: &str) -> Vec<Fence<'_>> {
 /// Runs a tutorial in an empty folder and compares its output with the page.
 fn follow(name: &str) {
     let page = fs::read_to_string(repository().join("docs/tutorials").join(name)).expect("the page is here");
+    let page = page.replace("127.0.0.1:8090", &format!("127.0.0.1:{}", free_port()));
     let fences = fences(&page);
     let folder = tempfile::tempdir().expect("a folder for the test");
     let mut script = String::from("set -eu\n");
@@ -75,6 +78,11 @@ fn follow(name: &str) {
     assert!(compared > 0, "{name}: no output is compared");
 }
 
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    listener.local_addr().expect("it has one").port()
+}
+
 /// Runs a shell script whose background jobs end with it; returns both output streams as one text.
 fn run_script(script: &str, folder: &Path) -> String {
     let log = folder.join(".log");
@@ -91,6 +99,8 @@ fn run_script(script: &str, folder: &Path) -> String {
         .current_dir(folder)
         .env("PATH", path)
         .env("COLUMNS", "120")
+        .env("RUNTIME_DIRECTORY", folder.join(".run"))
+        .env("STATE_DIRECTORY", folder.join(".state"))
         .stdin(Stdio::null())
         .stdout(file.try_clone().expect("a second descriptor"))
         .stderr(file)
@@ -139,6 +149,17 @@ fn first_scenario() {
 #[test]
 fn own_trace() {
     follow("own-trace.md");
+}
+
+#[test]
+fn video_quality() {
+    follow("video-quality.md");
+}
+
+#[test]
+#[ignore = "needs root"]
+fn robot_needs_root() {
+    follow("robot.md");
 }
 
 #[test]
