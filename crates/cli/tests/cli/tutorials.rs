@@ -93,7 +93,8 @@ fn run_script(script: &str, folder: &Path) -> String {
     std::os::unix::fs::symlink("/usr/bin/env", bin.join("sudo")).expect("the folder is ours");
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap_or_default());
     let file = fs::File::create(&log).expect("the folder is ours");
-    let jobs_end = "trap 'jobs -p | xargs -r kill 2>/dev/null || true; wait' EXIT\n";
+    // In a pipeline `jobs` would run in a subshell, which has no jobs.
+    let jobs_end = "trap 'jobs -p >.jobs; xargs -r kill <.jobs 2>/dev/null || true; wait' EXIT\n";
     let status = Command::new("sh")
         .args(["-c", &format!("{jobs_end}{script}")])
         .current_dir(folder)
