@@ -3,7 +3,7 @@
 #
 #   scripts/prerequisites.sh build    a C compiler to link with, and Rust
 #   scripts/prerequisites.sh lint     these, rustfmt and clippy
-#   scripts/prerequisites.sh test     these, and tshark, Node, Chromium and ffmpeg for some tests
+#   scripts/prerequisites.sh test     these, and tshark, Node, Chromium, ffmpeg and Python for some tests
 #   scripts/prerequisites.sh web      Node only, which builds the player's page
 #
 # Silent if nothing is missing. Otherwise it names each missing program with the way to get it and
@@ -137,9 +137,11 @@ if [ "$need" = test ] && [ $all_here = yes ]; then
     helper tshark tshark "the tests that read captures with it"
     helper chromium chromium "the tests that look at pages"
     helper ffmpeg ffmpeg "the tests that play a video"
+    helper python3 python3 "two tutorials"
     if [ "$(id -u)" = 0 ]; then
         helper nft nftables "the tests of transparent proxying"
         helper tc iproute2 "the tests that throttle an interface"
+        helper curl curl "a tutorial"
     fi
 fi
 [ $all_here = yes ] || exit 4

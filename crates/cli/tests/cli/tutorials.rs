@@ -24,6 +24,13 @@ struct Fence<'a> {
     text: String,
 }
 
+impl Fence<'_> {
+    /// Whether its text is run, not saved.
+    fn is_script(&self) -> bool {
+        self.language == "sh" && self.file.is_empty()
+    }
+}
+
 fn fences(page: &str) -> Vec<Fence<'_>> {
     let mut fences: Vec<Fence<'_>> = Vec::new();
     let mut is_open = false;
@@ -58,7 +65,7 @@ fn follow(name: &str) {
         if !fence.file.is_empty() {
             // Saved at its place in the page, so that a later version of a file replaces the first.
             let _ = write!(script, "cat >{} <<'@@end'\n{}@@end\n", fence.file, fence.text);
-        } else if fence.language == "sh" {
+        } else if fence.is_script() {
             let _ = write!(script, "echo '{MARKER}{number}'\n{}", fence.text);
         }
     }
@@ -66,7 +73,7 @@ fn follow(name: &str) {
     let mut commands_output = "";
     let mut compared = 0;
     for (number, fence) in fences.iter().enumerate() {
-        if fence.language == "sh" {
+        if fence.is_script() {
             let start = format!("{MARKER}{number}\n");
             let (_, rest) = output.split_once(&start).unwrap_or_else(|| panic!("{name}: {output}"));
             commands_output = rest.split(MARKER).next().unwrap_or(rest);
@@ -148,18 +155,20 @@ fn first_scenario() {
 }
 
 #[test]
-fn own_trace() {
+#[ignore = "needs python3"]
+fn own_trace_needs_python3() {
     follow("own-trace.md");
 }
 
 #[test]
-fn video_quality() {
+#[ignore = "needs python3"]
+fn video_quality_needs_python3() {
     follow("video-quality.md");
 }
 
 #[test]
-#[ignore = "needs root"]
-fn robot_needs_root() {
+#[ignore = "needs root, curl, python3"]
+fn robot_needs_root_needs_curl_needs_python3() {
     follow("robot.md");
 }
 
