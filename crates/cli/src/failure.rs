@@ -96,7 +96,7 @@ impl Failure {
         }
     }
 
-    /// A command that a signal stopped; `fate` says when, and what became of the results.
+    /// A command that a signal stopped; `fate` states when, and whether results were written.
     pub(crate) fn interrupted(fate: &str) -> Self {
         let separator = if fate.starts_with(';') { "" } else { " " };
         Self::Interrupted { message: format!("interrupted{separator}{fate}") }

@@ -68,7 +68,7 @@ impl Input {
                 let whole = settings.iter().map(|setting| resolve(setting, &scenario, "--set"));
                 self.apply(&scenario, "--set", &whole.collect::<Result<Vec<_>, _>>()?)
             }
-            // Settings may be what the file lacks, such as the format of a trace.
+            // Settings may add a missing key, such as the format of a trace.
             Err(problems) => self.corrected(settings).ok_or(Failure::Input(problems)),
         }
     }

@@ -1,4 +1,4 @@
-//! Log entries of the program on stderr: the daemons', and those of a simulation or a test bed.
+//! Log entries on stderr: of the daemons, of a simulation and of a test bed.
 
 use crate::failure::Failure;
 use crate::output::Terminal;

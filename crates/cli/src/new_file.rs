@@ -18,10 +18,10 @@ impl NewFile {
     }
 }
 
-/// Writes files and returns the paths of those that are new. A file with the same content stays.
+/// Writes files and returns the paths of the new ones. A file with the same content stays.
 ///
 /// # Errors
-/// If one of the files exists with another content; then nothing is written.
+/// If one of the files exists with another content; then no file is written.
 pub(crate) fn write_new(files: &[NewFile]) -> Result<Vec<&Path>, Failure> {
     let mut new = Vec::new();
     for file in files {

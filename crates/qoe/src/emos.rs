@@ -27,9 +27,9 @@ pub const EMOS_UNIT: &str = "of 5.84";
 /// the bitrate.
 ///
 /// Claeys, Latré, Famaey, De Turck: Design and Evaluation of a Self-Learning HTTP Adaptive Video
-/// Streaming Client, IEEE Communications Letters 18(4), 2014. The terms of the levels are those of
-/// De Vriendt, De Vleeschauwer, Robinson, IM 2013, for seven levels; those of the freezes follow
-/// Mok, Chan, Chang 2011.
+/// Streaming Client, IEEE Communications Letters 18(4), 2014. The terms of the levels come from
+/// De Vriendt, De Vleeschauwer, Robinson, IM 2013, for seven levels; the terms of the freezes follow
+/// Mok, Chan, Chang 2011. The coefficients are known from the literature, not read in the paper.
 pub fn emos(levels: &[usize], count: usize, viewing: &Viewing) -> Option<f64> {
     if levels.is_empty() || count < 2 {
         return None;
@@ -88,8 +88,8 @@ mod tests {
     fn terms_agree_with_the_models_that_they_come_from() {
         // De Vriendt et al.: 0.81 per level and 0.96 per level of deviation, with seven levels.
         assert!((MEAN - 7.0 * 0.81).abs() < 1e-9 && (DEVIATION - 7.0 * 0.96).abs() < 1e-9);
-        // Mok et al.: the thresholds of stall frequency are near thirds of the term, and those of the
-        // mean stall exact thirds.
+        // Mok et al.: the thresholds of stall frequency are near thirds of the term, and the
+        // thresholds of the mean stall are exact thirds.
         let frequency = |rate: f64| libm::log(rate) / 6.0 + 1.0;
         assert!((frequency(0.02) - 1.0 / 3.0).abs() < 0.02 && (frequency(0.15) - 2.0 / 3.0).abs() < 0.02);
         assert_eq!(EMOS_UNIT, format!("of {EMOS_MAX:.2}"));

@@ -106,7 +106,7 @@ down = { trace = \"b.csv\" }
             ("lte.trace", "path.lte.down.trace"),
             ("wifi.rate", "path.wifi.up.rate"),
             ("scheduler", "transport.scheduler"),
-            // A new key in a table that is there.
+            // A new key in an existing table.
             ("wifi.down.loss", "path.wifi.down.loss"),
             ("lte.trace.start", "path.lte.down.trace.start"),
             // Whole keys stay, also new ones.

@@ -33,7 +33,7 @@ pub(crate) struct Gateway {
 #[derive(Debug, Subcommand)]
 pub(crate) enum GatewayCommand {
     Up(GatewayUp),
-    /// Stop a running gateway, and undo what a killed one left behind
+    /// Stop a running gateway, and undo the changes of a killed one
     Down,
     Status(GatewayStatus),
     /// Print a hardened systemd unit, which runs `gateway up` with the same options
@@ -58,7 +58,7 @@ pub(crate) struct GatewayUp {
     /// Configuration of the agent in place of --interface and --policy (docs/how-to/agent.md)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) config: Option<PathBuf>,
-    /// Interface whose clients are redirected too, on a router
+    /// On a router: interface of clients to redirect too
     #[arg(long, value_name = "NAME")]
     pub(crate) forward: Vec<String>,
     /// Private network that is redirected as well, such as 10.9.0.0/16

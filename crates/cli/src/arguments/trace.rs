@@ -61,7 +61,7 @@ pub(crate) struct Trace {
     /// Rate below which time counts as a shortfall, of each of several files and of their sum
     #[arg(long, value_name = "RATE", default_value = "5Mbps", value_parser = rate)]
     pub(crate) need: Bitrate,
-    /// Print the [[path]] tables of a scenario with these files
+    /// Print the path tables of a scenario with these files
     #[arg(long, conflicts_with_all = ["to", "length", "mean", "plot", "plot_what"])]
     pub(crate) pair: bool,
     /// Write result.json, series.csv and report.html with charts to this directory

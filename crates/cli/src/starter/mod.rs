@@ -10,7 +10,7 @@ pub(crate) use traces::from_traces;
 
 use std::fmt::Write as _;
 
-/// A radio technology, with what a new scenario assumes of it.
+/// A radio technology, with the values that a new scenario assumes for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Technology {
     /// Words in names of files and interfaces.

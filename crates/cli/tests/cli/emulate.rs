@@ -51,7 +51,7 @@ fn part(name: &str) -> Vec<String> {
 
 fn place() -> Place {
     let place = Place::new();
-    // The kernel has all settings of this preset, so nothing is a warning.
+    // The kernel has all settings of this preset, so there are no warnings.
     place.write("small.toml", &format!("{SMALL}preset = 'linux'\n[[traffic]]\nkind = 'bulk'\n"));
     place
 }

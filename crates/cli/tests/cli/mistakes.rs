@@ -1,4 +1,4 @@
-//! Common mistakes on the command line: each answer says what was expected and what to type.
+//! Common mistakes on the command line: each answer states the expected form and a correction.
 
 use crate::support::{Output, Place};
 use std::fmt::Write as _;

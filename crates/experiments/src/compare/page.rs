@@ -74,7 +74,7 @@ fn scenario(comparison: &Comparison) -> Section {
             "Policy" if comparison.noun() == "policies" => ("Policies".to_owned(), names.join(", ")),
             _ => (name, value),
         });
-        // Facts in which the cases differ are those of the first case.
+        // Where the cases differ, the facts describe the first case.
         let cases = (comparison.noun() != "policies").then(|| ("Cases".to_owned(), names.join(", ")));
         let facts = facts.chain(cases);
         section = section.facts(facts).table(describe::sources(&describe::profiles(&first.experiment)));

@@ -11,7 +11,7 @@ const MAX_METRICS: usize = 4;
 /// Mark of a mean with a wide interval.
 const WIDE_MARK: &str = "*";
 
-/// Cells of means, with notes on those that need one.
+/// Cells of means, with their notes.
 pub(super) struct Means<'a> {
     comparison: &'a Comparison,
     /// Number of intervals that exceed a third of the mean.
@@ -217,7 +217,7 @@ fn pivot(
     table = columns.distinct().into_iter().fold(table, |table, value| table.column(Column::number(value)));
     let means = (0..comparison.cases.len()).map(|i| comparison.estimate(metric, i).mean / scale);
     let digits = decimals(means);
-    // The notes are those of the tables before.
+    // The tables before have the notes.
     let mut cells = Means::new(comparison);
     for line in grid {
         let Some(&first) = line.first() else { continue };

@@ -58,7 +58,7 @@ impl TraceFile {
 }
 
 impl TraceFiles {
-    /// Figures of each file; of several files, also those of their sum over the common time.
+    /// Figures of each file; of several files, also the figures of their sum over the common time.
     pub fn tables(&self) -> Vec<Table> {
         let mut tables = vec![self.table()];
         tables.extend(self.together().map(|together| self.together_table(&together)));

@@ -1,4 +1,4 @@
-//! Traces whose mean rate no link has: probably another unit.
+//! Traces with an improbable mean rate: probably another unit.
 
 use super::Warning;
 use link::{LinkConfig, Rate, Trace};

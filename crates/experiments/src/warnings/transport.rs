@@ -36,7 +36,7 @@ pub(super) fn check(experiment: &Experiment, world: World, warnings: &mut Vec<Wa
     }
 }
 
-/// True if the value differs from those of both presets.
+/// True if the value differs from both presets.
 fn is_given<T: PartialEq>(value: impl Fn(&Config) -> &T, config: &Config) -> bool {
     *value(config) != *value(&Config::default()) && *value(config) != *value(&Config::linux())
 }

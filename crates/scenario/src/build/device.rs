@@ -35,7 +35,7 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// A policy with its parameters, which are those of its entry in the registry.
+    /// A policy with the parameters of its entry in the registry.
     fn policy_table(&mut self, fields: &Fields) -> PolicyConfig {
         let Some(name) = fields.text("name") else { return PolicyConfig::default() };
         for other in policy::REGISTRY.iter().filter(|entry| entry.name != name) {
