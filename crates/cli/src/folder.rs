@@ -146,7 +146,7 @@ impl Folder {
             _ => {
                 let id = result["made_by"]["id"].as_str().map(str::to_owned);
                 let id = id.unwrap_or_else(|| InputFile::new("", &bytes).sha256[..KEPT_DIGITS].to_owned());
-                let kept = self.kept_name(&id);
+                let kept = self.kept_name(&id, result["complete"] != Value::Bool(false));
                 let which = match relation {
                     Earlier::Same => "complete earlier results",
                     Earlier::Edited => "earlier results of other input files",
@@ -159,8 +159,9 @@ impl Folder {
         }
     }
 
-    /// A free name for results with this id. Results of the same id are equal and may be replaced.
-    fn kept_name(&self, id: &str) -> String {
+    /// A free name for results with this id. Results of the same id may be replaced, except complete
+    /// ones by incomplete ones.
+    fn kept_name(&self, id: &str, are_complete: bool) -> String {
         let name = self.target.file_name().map(|name| name.to_string_lossy().into_owned());
         let base = format!("{}-{id}", name.unwrap_or_default());
         let is_free = |name: &String| {
@@ -168,7 +169,8 @@ impl Folder {
             let Ok(bytes) = fs::read(target.join(MARKER)) else { return !target.exists() };
             let result: Value = serde_json::from_slice(&bytes).unwrap_or_default();
             let other = Self { shown: target.clone(), target, made_by: None, incomplete: false };
-            result["made_by"]["id"] == *id && other.check().is_ok()
+            let may_replace = are_complete || result["complete"] == Value::Bool(false);
+            result["made_by"]["id"] == *id && may_replace && other.check().is_ok()
         };
         let numbered = (2_u32..).map(|n| format!("{base}-{n}"));
         core::iter::once(base.clone()).chain(numbered).find(is_free).unwrap_or(base)

@@ -120,6 +120,12 @@ fn values(
     let mut all = Vec::new();
     for setting in &variation.0 {
         let setting = input::resolve(setting, scenario, option)?;
+        if setting.key() == "seed" {
+            return Err(Failure::Usage {
+                message: format!("{option}: `seed` cannot vary, because every case runs with the same seeds"),
+                hint: "`--seeds N` sets their number, `--set seed=S` the first one".to_owned(),
+            });
+        }
         let text = setting.text().trim_matches(['"', '\'']);
         let is_file = FILE_KEYS.iter().any(|end| setting.key().ends_with(end));
         if !is_file || !text.contains(['*', '?']) || text.starts_with('{') {

@@ -105,6 +105,7 @@ fn compare_with_capture(
 /// sockets end with their process.
 fn clean(arguments: &Testbed, terminal: Terminal) -> Result<(), Failure> {
     let folder = arguments.out.as_deref().and_then(Path::parent).unwrap_or(Path::new("tandem-out"));
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let removed = Folder::remove_unfinished(folder)?;
     terminal.note(&match removed {
         0 => "nothing was left: namespaces, devices and sockets end with their run".to_owned(),

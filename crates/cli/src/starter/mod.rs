@@ -15,6 +15,8 @@ use std::fmt::Write as _;
 struct Technology {
     /// Words in names of files and interfaces.
     words: &'static [&'static str],
+    /// Beginnings of predictable interface names (systemd.net-naming-scheme(7)).
+    prefixes: &'static [&'static str],
     /// Power profile.
     radio: &'static str,
     /// One-way delay.
@@ -22,18 +24,19 @@ struct Technology {
 }
 
 const WIFI: Technology =
-    Technology { words: &["wifi", "wlan", "wl", "wlp"], radio: "huang2012.wifi", delay: "10ms" };
+    Technology { words: &["wifi", "wlan"], prefixes: &["wl"], radio: "huang2012.wifi", delay: "10ms" };
 const LTE: Technology = Technology {
     words: &["lte", "4g", "cell", "cellular", "wwan", "rmnet"],
+    prefixes: &["ww"],
     radio: "huang2012.lte",
     delay: "40ms",
 };
 const TECHNOLOGIES: [Technology; 5] = [
     WIFI,
     LTE,
-    Technology { words: &["5g", "nr"], radio: "narayanan2021.5g-low", delay: "20ms" },
-    Technology { words: &["3g", "umts", "hspa"], radio: "huang2012.3g", delay: "75ms" },
-    Technology { words: &["bluetooth", "bt"], radio: "aro.bluetooth", delay: "40ms" },
+    Technology { words: &["5g", "nr"], prefixes: &[], radio: "narayanan2021.5g-low", delay: "20ms" },
+    Technology { words: &["3g", "umts", "hspa"], prefixes: &[], radio: "huang2012.3g", delay: "75ms" },
+    Technology { words: &["bluetooth", "bt"], prefixes: &[], radio: "aro.bluetooth", delay: "40ms" },
 ];
 
 impl Technology {
@@ -44,11 +47,17 @@ impl Technology {
         let fits = |technology: &&Self| {
             words().any(|word| {
                 let letters = word.trim_end_matches(|c: char| c.is_ascii_digit());
-                technology.words.iter().any(|known| *known == word || *known == letters)
+                let is_known = technology.words.iter().any(|known| *known == word || *known == letters);
+                is_known || technology.prefixes.iter().any(|prefix| is_interface(word, prefix))
             })
         };
         TECHNOLOGIES.iter().find(fits).copied().unwrap_or(if index == 0 { WIFI } else { LTE })
     }
+}
+
+/// Whether a word is an interface name such as `wlp3s0`: the prefix and a digit somewhere after it.
+fn is_interface(word: &str, prefix: &str) -> bool {
+    word.strip_prefix(prefix).is_some_and(|rest| rest.contains(|c: char| c.is_ascii_digit()))
 }
 
 /// Names that are valid in a scenario, each once.
@@ -97,3 +106,21 @@ protocol = \"mptcp\"          # or \"tcp\" with `path`
 scheduler = \"min-rtt\"
 congestion = \"lia\"
 ";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn interface_names_tell_the_technology() {
+        for (name, radio) in [
+            ("wlp3s0", "huang2012.wifi"),
+            ("a-wlp3s0", "huang2012.wifi"),
+            ("wwp0s20u4", "huang2012.lte"),
+            ("walk.lte", "huang2012.lte"),
+            ("5g", "narayanan2021.5g-low"),
+        ] {
+            assert_eq!(Technology::of(name, 1).radio, radio, "{name}");
+        }
+    }
+}

@@ -72,6 +72,25 @@ fn comparison_of_an_earlier_text_is_kept() {
 }
 
 #[test]
+fn incomplete_results_never_replace_complete_ones() {
+    let place = Place::new();
+    let compare = |policy| {
+        place.done(&["compare", "tiny.toml", "--policies", policy, "--seeds", "1", "--out", "sweep"]);
+    };
+    compare("none");
+    let complete = place.read("sweep/result.json");
+    let id = serde_json::from_str::<serde_json::Value>(&complete).unwrap()["made_by"]["id"].clone();
+    compare("wifi-only");
+    let kept = format!("sweep-{}", id.as_str().unwrap());
+    assert_eq!(place.read(&format!("{kept}/result.json")), complete);
+    // An interrupted comparison of the first settings has their id.
+    place.write("sweep/result.json", &complete.replace("\"complete\": true", "\"complete\": false"));
+    compare("wifi-only");
+    assert_eq!(place.read(&format!("{kept}/result.json")), complete);
+    assert!(place.read(&format!("{kept}-2/result.json")).contains("\"complete\": false"));
+}
+
+#[test]
 fn foreign_folder_is_not_replaced() {
     let place = Place::new();
     place.write("thesis/chapter1.tex", "years of work");

@@ -108,7 +108,7 @@ fn scenarios_are_cases_also_from_the_standard_input() {
         "compare",
         "other.toml",
         "--vary",
-        "seed=5",
+        "device.name=tablet",
         "--duration",
         "2s",
         "--seeds",
@@ -176,6 +176,22 @@ fn interrupted_comparison_keeps_finished_runs() {
     let result = json_of(&place.read("tandem-out/long-compare/result.json"));
     assert_eq!((&result["complete"], &result["cases"][0]["runs"]), (&json!(false), &json!(2)));
     assert_eq!(place.read("tandem-out/long-compare/runs.csv").lines().count(), 3);
+}
+
+#[test]
+fn seed_cannot_vary() {
+    let place = Place::new();
+    let output = place.run(&["compare", "tiny.toml", "--vary", "seed=1,2"]);
+    assert_eq!(output.code, 2, "{}", output.err);
+    assert!(output.err.contains("`seed` cannot vary"), "{}", output.err);
+}
+
+#[test]
+fn settings_of_the_device_alone_are_not_without_effect() {
+    let place = Place::new();
+    let vary = ["compare", "tiny.toml", "--vary", "device.battery=10Wh,20Wh", "--seeds", "1"];
+    let output = place.run(&vary);
+    assert!(!output.err.contains("same runs"), "{}", output.err);
 }
 
 #[test]

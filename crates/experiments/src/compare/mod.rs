@@ -108,11 +108,11 @@ struct Compared {
 }
 
 impl Compared {
-    /// Whether every seed gave the same run.
+    /// Whether several seeds finished and all gave the same run.
     fn repeats(&self) -> bool {
         let same = |a: &Outcome, b: &Outcome| a.device == b.device && a.connections == b.connections;
         let runs: Vec<&Outcome> = self.outcomes.iter().flatten().collect();
-        runs.windows(2).all(|pair| same(pair[0], pair[1]))
+        runs.len() > 1 && runs.windows(2).all(|pair| same(pair[0], pair[1]))
     }
 
     /// Number of finished runs.

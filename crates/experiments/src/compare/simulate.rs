@@ -137,12 +137,21 @@ fn comparison(scenarios: &[Scenario], seeds: Vec<Seed>, cases: Vec<Compared>) ->
     }
 }
 
+/// Whether two runs agree in all that they measured; the policies' names may differ.
+fn same_outcome(a: &Outcome, b: &Outcome) -> bool {
+    let (a_device, b_device) = (&a.device, &b.device);
+    let same_device = a_device.energy_j == b_device.energy_j
+        && a_device.joint_energy_j == b_device.joint_energy_j
+        && a_device.battery_left == b_device.battery_left;
+    same_device && a.paths == b.paths && a.connections == b.connections && a.background == b.background
+}
+
 /// A warning for each case whose runs equal those of an earlier case without another explanation.
 fn equal_cases(cases: &[Compared]) -> Vec<Warning> {
     let equals = |a: &Compared, b: &Compared| {
         let mut pairs = a.outcomes.iter().zip(&b.outcomes).filter_map(|(a, b)| a.as_ref().zip(b.as_ref()));
         let mut pairs = pairs.by_ref().peekable();
-        pairs.peek().is_some() && pairs.all(|(a, b)| a.paths == b.paths && a.connections == b.connections)
+        pairs.peek().is_some() && pairs.all(|(a, b)| same_outcome(a, b))
     };
     let mut warnings = Vec::new();
     let unexplained = |case: &&Compared| warnings::of(&case.experiment, World::Simulation).is_empty();
