@@ -3,6 +3,8 @@
 use playback::{Record, State, Summary};
 use rusqlite::{Connection, OptionalExtension, params};
 use std::fmt;
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -113,6 +115,8 @@ impl Store {
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             std::fs::create_dir_all(folder).map_err(StoreError::Io)?;
         }
+        // Records are for the owner alone. SQLite gives its log the mode of the database.
+        OpenOptions::new().append(true).create(true).mode(0o600).open(path).map_err(StoreError::Io)?;
         Self::prepare(Connection::open(path)?)
     }
 
@@ -121,7 +125,7 @@ impl Store {
         // Flush each commit to the write-ahead log on disk before acknowledging it.
         connection.pragma_update(None, "journal_mode", "WAL")?;
         connection.pragma_update(None, "synchronous", "FULL")?;
-        // Overwrite deleted records.
+        // Overwrite deleted records in the database; `erase_log` removes them from the log.
         connection.pragma_update(None, "secure_delete", "ON")?;
         let tables = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
         let version: i64 = tables.query_row("PRAGMA user_version", [], |row| row.get(0))?;
@@ -243,7 +247,10 @@ impl Store {
     /// # Errors
     /// If the database cannot be written.
     pub fn delete(&self, id: &str) -> Result<bool, StoreError> {
-        Ok(self.lock().execute("DELETE FROM sessions WHERE id = ?1", [id])? > 0)
+        let connection = self.lock();
+        let is_deleted = connection.execute("DELETE FROM sessions WHERE id = ?1", [id])? > 0;
+        erase_log(&connection)?;
+        Ok(is_deleted)
     }
 
     /// Deletes the selected sessions if there are `expected`. Returns their number, deleted or not.
@@ -261,6 +268,7 @@ impl Store {
         let deleted = u32::try_from(deleted).unwrap_or(u32::MAX);
         if expected == Some(deleted) {
             transaction.commit()?;
+            erase_log(&connection)?;
         } else {
             transaction.rollback()?;
         }
@@ -285,6 +293,9 @@ impl Store {
                 [count],
             )?;
         }
+        if deleted > 0 {
+            erase_log(&connection)?;
+        }
         Ok(deleted)
     }
 
@@ -292,6 +303,11 @@ impl Store {
     fn lock(&self) -> MutexGuard<'_, Connection> {
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Writes the log to the database and empties it, so that it holds no deleted record.
+fn erase_log(connection: &Connection) -> Result<(), StoreError> {
+    Ok(connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?)
 }
 
 fn broken(error: impl fmt::Display) -> StoreError {

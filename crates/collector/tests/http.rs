@@ -5,6 +5,7 @@
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -283,6 +284,25 @@ fn wrong_query_parameters_are_errors_that_name_the_valid_ones() {
         }
     }
     assert_eq!(collector.get("/api/sessions?label=bus&state=finished&limit=5").0, 200);
+}
+
+#[test]
+fn database_is_private_and_holds_no_deleted_record() {
+    let folder = tempfile::tempdir().unwrap();
+    let collector = Collector::start(&folder.path().join("s.db"), Config::default());
+    let files = || std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
+    let holds_label = || {
+        let is_there = |bytes: Vec<u8>| bytes.windows(11).any(|window| window == b"secret-trip");
+        files().any(|path| is_there(std::fs::read(path).unwrap()))
+    };
+    assert_eq!(collector.post(&record("session-1", "2026-11-22T08:00:00.000Z", "secret-trip")).0, 201);
+    assert!(holds_label());
+    for path in files() {
+        let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{}: {mode:o}", path.display());
+    }
+    assert_eq!(collector.ask("DELETE /api/sessions/session-1", &[], b"").0, 200);
+    assert!(!holds_label());
 }
 
 #[test]
