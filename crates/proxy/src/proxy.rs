@@ -23,6 +23,11 @@ pub struct Proxy {
 }
 
 impl Proxy {
+    /// Whether the proxy still serves; false if its thread has ended, for example by a panic.
+    pub fn is_running(&self) -> bool {
+        self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
+    }
+
     /// Starts a proxy in `namespace`, or in the namespace of the calling thread. Its listeners are
     /// open on return.
     ///

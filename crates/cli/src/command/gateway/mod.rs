@@ -134,6 +134,12 @@ impl Parts {
                 hint: "start the gateway again".to_owned(),
             });
         }
+        if self.proxy.as_ref().is_some_and(|proxy| !proxy.is_running()) {
+            return Some(Failure::Other {
+                message: "the proxy ended: connections are direct again".to_owned(),
+                hint: "the log has the reason; start the gateway again".to_owned(),
+            });
+        }
         self.agent_failure()
     }
 
