@@ -101,10 +101,22 @@ fn csv_files_carry_the_provenance() {
     assert!(series.lines().next().unwrap().ends_with(",run_id"));
     assert!(series.lines().skip(1).all(|line| line.ends_with(&format!(",{id}"))), "{series}");
 
-    let compare = ["compare", "tiny.toml", "--vary", "seed=5,6", "--policies", "none,emtcp", "--seeds", "1"];
+    let compare = [
+        "compare",
+        "tiny.toml",
+        "--vary",
+        "path.lte.backup=false,true",
+        "--policies",
+        "none,emtcp",
+        "--seeds",
+        "1",
+    ];
     place.done(&compare);
     let found = made_by(&place.read("tandem-out/tiny-compare/result.json"));
-    assert_eq!(found["settings"], json!(["--policies none,emtcp", "--vary seed=5,6", "--seeds 1"]));
+    assert_eq!(
+        found["settings"],
+        json!(["--policies none,emtcp", "--vary path.lte.backup=false,true", "--seeds 1"])
+    );
     let runs = place.read("tandem-out/tiny-compare/runs.csv");
     assert!(runs.lines().skip(1).all(|line| line.ends_with(found["id"].as_str().unwrap())), "{runs}");
 }
