@@ -98,7 +98,7 @@ fn memory_per_connection_is_bounded_with_slow_peers() {
     let mut carried = 0;
     wait_until("the relay stops", || {
         send(&mut servers);
-        thread::sleep(Duration::from_millis(200));
+        thread::sleep(Duration::from_secs(1));
         let now = proxy.totals().bytes_down;
         std::mem::replace(&mut carried, now) == now && now > 0
     });
