@@ -36,7 +36,7 @@ impl<'a> Means<'a> {
             self.missing.push(format!("`{name}`, {}: {found} of {runs} runs have a value.", metric.name));
         }
         let cell = Cell::estimate(shown, digits);
-        if !is_wide(shown) {
+        if !shown.is_uncertain() {
             return cell;
         }
         self.wide += 1;
@@ -61,11 +61,6 @@ impl<'a> Means<'a> {
         }
         self.missing.into_iter().fold(table, Table::note)
     }
-}
-
-/// Whether an interval exceeds a third of its mean.
-fn is_wide(estimate: Estimate) -> bool {
-    estimate.ci95.is_finite() && estimate.ci95 > estimate.mean.abs() / 3.0
 }
 
 /// Note on a stopped comparison, with the number of finished seeds by case.

@@ -1,12 +1,12 @@
 //! Bar charts as figures: vertical if the names of the groups fit below them, else horizontal.
 
 use super::legend::{Sample, write_legend};
-use super::plot::{LABEL_GAP_PT, small, x_ticks};
+use super::plot::{LABEL_GAP_PT, small, write_y_grid, x_ticks};
 use super::style::{BarStyle, FAINT, GREY};
 use super::text::{Anchor, width, wrap, wraps_between_words, write_text};
 use super::{FONT_PT, SMALL_PT, pt};
 use crate::chart::Bars;
-use crate::chart::axis::{Scale, Ticks};
+use crate::chart::axis::Scale;
 use crate::number::{DASH, Estimate};
 use core::fmt::Write as _;
 
@@ -104,7 +104,7 @@ impl Figure<'_> {
             let turned = format!(" transform=\"rotate(-90 {} {})\"", pt(x), pt(middle));
             write_text(&mut self.out, (x, middle), Anchor::Middle, &turned, &title);
         }
-        self.y_grid(&ticks, y, (left, right));
+        write_y_grid(&mut self.out, &ticks, y, (left, right));
         let slot = (right - left) / bars.groups.len().max(1) as f64;
         let bar = ((slot - GROUP_GAP_PT) / count).clamp(1.0, MAX_BAR_PT);
         for (g, group) in bars.groups.iter().enumerate() {
@@ -139,21 +139,6 @@ impl Figure<'_> {
                 write_text(&mut self.out, (x, y), Anchor::Middle, &small(&fill), &line);
                 y += LABEL_LINE_PT;
             }
-        }
-    }
-
-    fn y_grid(&mut self, ticks: &Ticks, y: Scale, (left, right): (f64, f64)) {
-        for value in &ticks.values {
-            let at = y.px(*value);
-            let _ = writeln!(
-                self.out,
-                "<path d=\"M{} {}H{}\" stroke=\"{FAINT}\" stroke-width=\"0.5\"/>",
-                pt(left),
-                pt(at),
-                pt(right)
-            );
-            let place = (left - LABEL_GAP_PT, at + SMALL_PT * 0.36);
-            write_text(&mut self.out, place, Anchor::End, &small(""), &ticks.text(*value));
         }
     }
 

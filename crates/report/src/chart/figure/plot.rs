@@ -212,7 +212,7 @@ impl<'a> Figure<'a> {
 
     fn panel(&mut self, panel: &Panel, ticks: &Ticks, y: Scale, index: usize) {
         let (left, right, top, bottom) = (self.x.from_px, self.x.to_px, y.to_px, y.from_px);
-        self.y_grid(ticks, y);
+        write_y_grid(&mut self.out, ticks, y, (self.x.from_px, self.x.to_px));
         if self.beside {
             let (x, middle) = (FONT_PT, f64::midpoint(top, bottom));
             let turned = format!(" transform=\"rotate(-90 {} {})\"", pt(x), pt(middle));
@@ -239,22 +239,6 @@ impl<'a> Figure<'a> {
             l = pt(left),
             b = pt(bottom)
         );
-    }
-
-    fn y_grid(&mut self, ticks: &Ticks, y: Scale) {
-        let (left, right) = (self.x.from_px, self.x.to_px);
-        for value in &ticks.values {
-            let at = y.px(*value);
-            let _ = writeln!(
-                self.out,
-                "<path d=\"M{} {}H{}\" stroke=\"{FAINT}\" stroke-width=\"0.5\"/>",
-                pt(left),
-                pt(at),
-                pt(right)
-            );
-            let place = (left - LABEL_GAP_PT, at + SMALL_PT * 0.36);
-            write_text(&mut self.out, place, Anchor::End, &small(""), &ticks.text(*value));
-        }
     }
 
     fn lines(&mut self, lines: &[Line], y: Scale) {
@@ -392,6 +376,22 @@ impl<'a> Figure<'a> {
             write_text(&mut self.out, (centre, y), Anchor::Middle, "", &line);
         }
         y + 2.5
+    }
+}
+
+/// Horizontal grid lines from `left` to `right`, with their labels on the left.
+pub(super) fn write_y_grid(out: &mut String, ticks: &Ticks, y: Scale, (left, right): (f64, f64)) {
+    for value in &ticks.values {
+        let at = y.px(*value);
+        let _ = writeln!(
+            out,
+            "<path d=\"M{} {}H{}\" stroke=\"{FAINT}\" stroke-width=\"0.5\"/>",
+            pt(left),
+            pt(at),
+            pt(right)
+        );
+        let place = (left - LABEL_GAP_PT, at + SMALL_PT * 0.36);
+        write_text(out, place, Anchor::End, &small(""), &ticks.text(*value));
     }
 }
 
