@@ -27,18 +27,31 @@ pub(crate) struct Input {
     bytes: Vec<u8>,
 }
 
+/// Whether a path stands for the standard input.
+pub(crate) fn is_stdin(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+/// Name of an input for messages.
+pub(crate) fn shown(path: &Path) -> String {
+    if is_stdin(path) { "the standard input".to_owned() } else { path.display().to_string() }
+}
+
+/// Content of a file, or of the standard input for `-`.
+pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
+    if !is_stdin(path) {
+        return fs::read(path);
+    }
+    let mut bytes = Vec::new();
+    io::stdin().read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
 impl Input {
     /// Reads a scenario file; `-` is the standard input, with files named from the current folder.
     pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
-        let is_stdin = path == Path::new("-");
-        let shown = if is_stdin { "the standard input".to_owned() } else { path.display().to_string() };
-        let read = if is_stdin {
-            let mut bytes = Vec::new();
-            io::stdin().read_to_end(&mut bytes).map(|_| bytes)
-        } else {
-            fs::read(path)
-        };
-        let bytes = read.map_err(|error| Failure::Unreadable {
+        let shown = shown(path);
+        let bytes = read(path).map_err(|error| Failure::Unreadable {
             message: format!("cannot read the scenario {shown}: {}", reason(&error)),
             hint: "`tandem examples` lists scenarios to start from, `tandem init` writes one".to_owned(),
         })?;

@@ -1,13 +1,10 @@
 //! Shared parts of the commands that run on the real kernel.
 
 use crate::failure::{Failure, reason};
-use crate::folder::{Folder, Written};
-use crate::output::{self, Terminal};
-use crate::provenance::Provenance;
+use crate::output::Terminal;
 use experiments::run::{Reaction, Run};
 use experiments::warnings::Warning;
 use sim::Experiment;
-use std::fs::File;
 use units::Duration;
 
 /// Median, 99th percentile and maximum of the lateness of the emulator.
@@ -34,25 +31,6 @@ pub(crate) fn warn_further(terminal: Terminal, run: &Run, warned: &[Warning]) {
     let further: Vec<Warning> =
         run.warnings.iter().filter(|warning| !warned.contains(warning)).cloned().collect();
     terminal.warn(&further);
-}
-
-/// Writes the results of a run, and its capture if it has one.
-pub(crate) fn write_results(
-    folder: &Folder,
-    run: &Run,
-    made_by: &Provenance,
-    capture: Option<&File>,
-) -> Result<Written, Failure> {
-    let mut json = run.to_json();
-    made_by.put_into(&mut json);
-    let (result, page) = (output::pretty(&json), made_by.add_to(run.page()).to_html());
-    let series = made_by.id_in_series(&run.series_csv());
-    let files = [
-        ("result.json", result.as_bytes()),
-        ("series.csv", series.as_bytes()),
-        ("report.html", page.as_bytes()),
-    ];
-    folder.write_with(&files, capture.map(|file| ("capture.pcapng", file)))
 }
 
 /// The failure of the program for a failed run on the kernel.

@@ -16,6 +16,7 @@ mod player_page;
 mod plot;
 mod progress;
 mod provenance;
+mod run_results;
 mod service;
 mod setting_place;
 mod signals;

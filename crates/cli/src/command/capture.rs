@@ -3,6 +3,7 @@
 use crate::arguments::Capture;
 use crate::failure::{Failure, reason};
 use crate::folder::Folder;
+use crate::input;
 use crate::output::{self, Terminal};
 use crate::progress;
 use crate::provenance::Provenance;
@@ -11,12 +12,10 @@ use scenario::InputFile;
 use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::Path;
 
 pub(crate) fn run(arguments: &Capture, terminal: Terminal) -> Result<(), Failure> {
     let path = &arguments.file;
-    let name =
-        if path == Path::new("-") { "the standard input".to_owned() } else { path.display().to_string() };
+    let name = input::shown(path);
     let unreadable = |message: String| Failure::Unreadable {
         message,
         hint: "`tcpdump -w`, Wireshark and `tandem run --pcap` write readable captures".to_owned(),
@@ -24,7 +23,7 @@ pub(crate) fn run(arguments: &Capture, terminal: Terminal) -> Result<(), Failure
     arguments.plot.check()?;
     let folder = arguments.out.as_deref().map(Folder::plan).transpose()?;
     let cannot = |error: &io::Error| unreadable(format!("cannot read {name}: {}", reason(error)));
-    let (source, len): (Box<dyn Read>, u64) = if path == Path::new("-") {
+    let (source, len): (Box<dyn Read>, u64) = if input::is_stdin(path) {
         (Box::new(io::stdin().lock()), 0)
     } else {
         let file = File::open(path).map_err(|error| cannot(&error))?;
@@ -47,7 +46,7 @@ pub(crate) fn run(arguments: &Capture, terminal: Terminal) -> Result<(), Failure
     made_by.put_into(&mut json);
     let mut written = None;
     let title = path.file_name().map_or_else(|| name.clone(), |name| name.to_string_lossy().into_owned());
-    let title = if path == Path::new("-") { "the capture".to_owned() } else { title };
+    let title = if input::is_stdin(path) { "the capture".to_owned() } else { title };
     let page = made_by.add_to(summary.page(&title));
     if let Some(folder) = folder.map(|folder| folder.made_by(&made_by)) {
         let (result, report) = (output::pretty(&json), page.to_html());

@@ -7,6 +7,7 @@ use crate::input::Input;
 use crate::kernel::{self, lateness_quantiles, named_reactions};
 use crate::output::Terminal;
 use crate::provenance::Provenance;
+use crate::run_results::RunResults;
 use experiments::run::{Kernel, Programs, Run, prepare};
 use experiments::warnings::{self, World};
 use linux::signal::Signals;
@@ -103,7 +104,7 @@ pub(crate) fn run(arguments: Emulate, terminal: Terminal) -> Result<(), Failure>
     kernel::warn_further(terminal, &run, &warned);
     terminal.print_to_stderr(&run.tables());
     if let Some(folder) = folder {
-        kernel::write_results(&folder, &run, &made_by, capture.as_ref())?.announce(terminal);
+        RunResults::new(&run, &made_by).write(&folder, capture.as_ref())?.announce(terminal);
     }
     match emulated.end {
         End::Exited(0) => Ok(()),

@@ -5,8 +5,9 @@ use crate::failure::Failure;
 use crate::folder::Folder;
 use crate::input::Input;
 use crate::logging::log_run;
-use crate::output::{self, Terminal};
+use crate::output::Terminal;
 use crate::provenance::Provenance;
+use crate::run_results::RunResults;
 use crate::{progress, signals};
 use experiments::run::{Settings, simulate};
 use std::ops::ControlFlow;
@@ -46,25 +47,7 @@ pub(crate) fn run(arguments: &Run, terminal: Terminal) -> Result<(), Failure> {
     let run = run.ok_or_else(|| Failure::interrupted("; nothing was written"))?;
 
     terminal.warn(&run.warnings);
-    let mut json = run.to_json();
-    made_by.put_into(&mut json);
-    let page = made_by.add_to(run.page());
-    let (result, report) = (output::pretty(&json), page.to_html());
-    let series = made_by.id_in_series(&run.series_csv());
-    let mut files = vec![
-        ("result.json", result.as_bytes()),
-        ("series.csv", series.as_bytes()),
-        ("report.html", report.as_bytes()),
-    ];
-    if let Some(capture) = &run.outcome.capture {
-        files.push(("capture.pcapng", capture));
-    }
-    let written = folder.write(&files)?;
-    let csv = || made_by.columns(run.long_table()).to_csv();
-    let printed = arguments
-        .plot
-        .print_or(&page, terminal, || output::print(terminal, arguments.format, &run.tables(), &json, csv));
-    written.announce(terminal);
-    arguments.plot.write(&page, terminal)?;
-    printed
+    let results = RunResults::new(&run, &made_by);
+    let written = results.write(&folder, None)?;
+    results.print(terminal, arguments.format, &arguments.plot, &written)
 }

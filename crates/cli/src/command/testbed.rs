@@ -6,8 +6,9 @@ use crate::folder::Folder;
 use crate::input::Input;
 use crate::kernel::{self, lateness_quantiles, named_reactions};
 use crate::logging::log_run;
-use crate::output::{self, Terminal};
+use crate::output::Terminal;
 use crate::provenance::Provenance;
+use crate::run_results::RunResults;
 use crate::{progress, signals};
 use experiments::run::{CapturedSubflow, Kernel, Run, prepare};
 use experiments::warnings::{self, World};
@@ -63,17 +64,9 @@ pub(crate) fn run(arguments: &Testbed, terminal: Terminal) -> Result<(), Failure
     let run = Run::on_kernel(&scenario, experiment, ran.outcome, kernel);
     kernel::warn_further(terminal, &run, &warned);
 
-    let mut json = run.to_json();
-    made_by.put_into(&mut json);
-    let written = kernel::write_results(&folder, &run, &made_by, capture.as_ref())?;
-    let page = run.page();
-    let csv = || made_by.columns(run.long_table()).to_csv();
-    let printed = arguments
-        .plot
-        .print_or(&page, terminal, || output::print(terminal, arguments.format, &run.tables(), &json, csv));
-    written.announce(terminal);
-    arguments.plot.write(&page, terminal)?;
-    printed
+    let results = RunResults::new(&run, &made_by);
+    let written = results.write(&folder, capture.as_ref())?;
+    results.print(terminal, arguments.format, &arguments.plot, &written)
 }
 
 /// Compares the capture of a run with the kernel's counters, for each subflow of the device.

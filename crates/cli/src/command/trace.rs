@@ -3,6 +3,7 @@
 use crate::arguments::{Format, Trace as Arguments};
 use crate::failure::{Failure, reason};
 use crate::folder::Folder;
+use crate::input;
 use crate::output::{self, Terminal};
 use crate::provenance::Provenance;
 use experiments::traces::{TraceFile, TraceFiles, path_lines};
@@ -10,7 +11,6 @@ use experiments::warnings;
 use link::{Trace, TraceFormat, TraceReading, TraceText};
 use scenario::{InputFile, trace_diagnostic};
 use std::fs;
-use std::io::{self, Read as _};
 use std::path::Path;
 use units::Duration;
 
@@ -101,7 +101,7 @@ fn check(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.to.is_some() && arguments.files.len() > 1 {
         return usage("--to converts one file", "convert each file by itself");
     }
-    if arguments.files.iter().filter(|path| *path == Path::new("-")).count() > 1 {
+    if arguments.files.iter().filter(|path| input::is_stdin(path)).count() > 1 {
         return usage("`-` is given twice", "the standard input holds one file");
     }
     if arguments.step.is_some_and(|step| step < MIN_STEP) {
@@ -124,19 +124,12 @@ fn same_file(a: &Path, b: &Path) -> bool {
 
 /// Name and text of a file.
 fn read(path: &Path) -> Result<(String, String), Failure> {
-    let is_stdin = path == Path::new("-");
-    let name = if is_stdin { "the standard input".to_owned() } else { path.display().to_string() };
-    let bytes = if is_stdin {
-        let mut bytes = Vec::new();
-        io::stdin().read_to_end(&mut bytes).map(|_| bytes)
-    } else {
-        fs::read(path)
-    };
+    let name = input::shown(path);
     let unreadable = |why: &str| Failure::Unreadable {
         message: format!("cannot read the trace {name}: {why}"),
         hint: "docs/reference/traces.md describes the formats".to_owned(),
     };
-    let bytes = bytes.map_err(|error| unreadable(&reason(&error)))?;
+    let bytes = input::read(path).map_err(|error| unreadable(&reason(&error)))?;
     let text = String::from_utf8(bytes).map_err(|_| unreadable("it is not text in UTF-8"))?;
     Ok((name, text))
 }

@@ -42,6 +42,21 @@ pub(super) enum Quantity {
     OutOfOrder,
 }
 
+impl Quantity {
+    /// Whether a sweep has a chart of this quantity.
+    pub(super) fn is_drawn(self) -> bool {
+        if let Self::Delay(_, metric) = self {
+            return metric.is_drawn();
+        }
+        !matches!(
+            self,
+            Self::ConnectionGoodput(_)
+                | Self::Energy
+                | Self::Video(_, VideoMetric::Switches | VideoMetric::Fetched)
+        )
+    }
+}
+
 /// Quantity that a metric reads from a video session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum VideoMetric {

@@ -1,7 +1,7 @@
 //! HTML report of a comparison.
 
 use super::keys::Key;
-use super::metrics::{Metric, Quantity, VideoMetric};
+use super::metrics::{Metric, Quantity};
 use super::rows::{self, Grid};
 use super::sweep::Sweep;
 use super::{Comparison, delay};
@@ -28,7 +28,7 @@ fn results(comparison: &Comparison) -> Section {
     let section = page::warnings(Section::new("Comparison"), &comparison.warnings);
     let mut section = comparison.means().into_iter().fold(section, Section::table);
     if let Some(sweep) = Sweep::find(comparison) {
-        let drawn = comparison.metrics.iter().filter(|metric| is_drawn(metric.quantity));
+        let drawn = comparison.metrics.iter().filter(|metric| metric.quantity.is_drawn());
         section = section.charts(drawn.map(|metric| sweep.chart(comparison, metric)));
     } else {
         section = bar_charts(comparison, section);
@@ -92,19 +92,6 @@ fn bar_charts(comparison: &Comparison, side: Section) -> Section {
     let quantities = [Quantity::Goodput, Quantity::Power, Quantity::Efficiency, Quantity::Lifespan];
     side.charts(quantities.into_iter().filter_map(|quantity| bars(comparison, quantity)))
         .charts([by_path(comparison, false), by_path(comparison, true)])
-}
-
-/// Whether a sweep has a chart of this metric.
-fn is_drawn(quantity: Quantity) -> bool {
-    if let Quantity::Delay(_, metric) = quantity {
-        return metric.is_drawn();
-    }
-    !matches!(
-        quantity,
-        Quantity::ConnectionGoodput(_)
-            | Quantity::Energy
-            | Quantity::Video(_, VideoMetric::Switches | VideoMetric::Fetched)
-    )
 }
 
 fn seeds(comparison: &Comparison) -> String {

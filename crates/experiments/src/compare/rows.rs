@@ -167,19 +167,15 @@ pub(super) fn pivots(comparison: &Comparison) -> Vec<Table> {
 
 /// Whether a metric has a pivot table.
 fn is_main(quantity: Quantity) -> bool {
-    if let Quantity::Delay(_, metric) = quantity {
-        return metric.is_drawn();
-    }
-    !matches!(
-        quantity,
-        Quantity::ConnectionGoodput(_)
-            | Quantity::Energy
-            | Quantity::Lifespan
-            | Quantity::PathBytes(_)
-            | Quantity::PathEnergy(_)
-            | Quantity::OutOfOrder
-            | Quantity::Video(_, VideoMetric::Switches | VideoMetric::Fetched | VideoMetric::Linear)
-    )
+    quantity.is_drawn()
+        && !matches!(
+            quantity,
+            Quantity::Lifespan
+                | Quantity::PathBytes(_)
+                | Quantity::PathEnergy(_)
+                | Quantity::OutOfOrder
+                | Quantity::Video(_, VideoMetric::Linear)
+        )
 }
 
 /// Index of the case for each row and column.
