@@ -61,7 +61,9 @@ use simulation::Simulation;
 
 /// Simulates one experiment from beginning to end.
 pub fn run(experiment: &Experiment) -> Outcome {
-    run_with_progress(experiment, &mut |_| {})
+    let mut simulation = Simulation::new(experiment);
+    let _ = simulation.run(&mut |_| ControlFlow::Continue(()));
+    simulation.into_outcome()
 }
 
 /// Simulates one experiment and also records the deliveries of each connection
@@ -80,18 +82,8 @@ pub fn run_with_execution(experiment: &Experiment, execution: Execution) -> Outc
     simulation.into_outcome()
 }
 
-/// Simulates one experiment; calls `progress` from time to time with the completed share, from 0 to
-/// 1.
-pub fn run_with_progress(experiment: &Experiment, progress: &mut dyn FnMut(f64)) -> Outcome {
-    let mut simulation = Simulation::new(experiment);
-    let _ = simulation.run(&mut |share| {
-        progress(share);
-        ControlFlow::Continue(())
-    });
-    simulation.into_outcome()
-}
-
-/// Like [`run_with_progress`]; returns `None` as soon as `progress` breaks.
+/// Simulates one experiment; calls `progress` from time to time with the completed share, from 0 to 1.
+/// Returns `None` as soon as `progress` breaks.
 pub fn run_until(
     experiment: &Experiment,
     progress: &mut dyn FnMut(f64) -> ControlFlow<()>,
