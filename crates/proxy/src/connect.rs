@@ -159,8 +159,13 @@ async fn connect_upstream(
     mark: Option<u32>,
 ) -> Result<TcpStream, ConnectError> {
     connect_first(addresses, protocol, mark).await.map_err(|error| {
-        let reason = format!("cannot connect to it: {}", error.kind());
-        ConnectError::Upstream(Refusal::new(Cause::ProxyInternalError, reason))
+        // A reset follows a completed handshake; a port without a listener gives "refused".
+        ConnectError::Upstream(if error.kind() == ErrorKind::ConnectionReset {
+            Refusal::of_error(&error)
+        } else {
+            let reason = format!("cannot connect to it: {}", error.kind());
+            Refusal::new(Cause::ProxyInternalError, reason)
+        })
     })
 }
 
