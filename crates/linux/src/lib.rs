@@ -24,5 +24,6 @@ pub mod signal;
 pub mod socket;
 pub mod sysctl;
 pub mod tun;
+pub mod unix_socket;
 
 pub use error::Error;

@@ -28,6 +28,9 @@ pub enum Error {
         /// Cause.
         source: io::Error,
     },
+    /// The status socket cannot be opened.
+    #[error(transparent)]
+    Socket(linux::unix_socket::BindError),
     /// Another process serves the status socket.
     #[error("another proxy is already running: it listens at {0}")]
     AlreadyRunning(PathBuf),
@@ -50,6 +53,7 @@ impl Error {
             Self::OpenProxy { .. } => {
                 "restrict the clients by `allow = [\"192.0.2.0/24\"]` or `users = \"FILE\"` in `[clients]`"
             }
+            Self::Socket(error) => error.hint(),
             Self::Setup { .. } => "",
             Self::AlreadyRunning(_) => "see `tandem proxy status`; stop it before starting another one",
         }

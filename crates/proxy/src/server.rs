@@ -10,9 +10,10 @@ use crate::log_limit::LogLimit;
 use crate::status::{self, Listening, Status};
 use crate::{Config, Error};
 use linux::socket::{self, Options, Protocol};
+use linux::unix_socket::SocketFile;
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -197,8 +198,8 @@ fn client_key(address: IpAddr) -> IpAddr {
 pub(crate) struct Server {
     shared: Arc<Shared>,
     listeners: Vec<(Listen, SocketAddr, JoinHandle<()>)>,
-    /// Path and task of the status socket.
-    status: Option<(PathBuf, JoinHandle<()>)>,
+    /// File and task of the status socket.
+    status: Option<(SocketFile, JoinHandle<()>)>,
 }
 
 /// Unsent bytes that the kernel buffers per connection (`TCP_NOTSENT_LOWAT`).
@@ -241,10 +242,10 @@ impl Server {
         let config = server.shared.config();
         let opened = config.listen.iter().map(open).collect::<Result<Vec<_>, _>>()?;
         if let Some(path) = &config.socket {
-            let listener = status::bind(path)?;
+            let (listener, file) = status::bind(path)?;
             let shared = Arc::clone(&server.shared);
             let task = tokio::spawn(status::serve(listener, Arc::new(move || shared.status())));
-            server.status = Some((path.clone(), task));
+            server.status = Some((file, task));
         }
         if server.shared.connection_limit(&config) < config.limits.connections as u64 {
             warn!(
@@ -374,9 +375,8 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        if let Some((path, task)) = &self.status {
+        if let Some((_, task)) = &self.status {
             task.abort();
-            _ = std::fs::remove_file(path);
         }
     }
 }

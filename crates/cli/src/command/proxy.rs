@@ -8,6 +8,7 @@ use crate::service::directory;
 use crate::signals::daemon_flags;
 use crate::unit::Unit;
 use linux::socket::Protocol;
+use linux::unix_socket::{self, BindError};
 use proxy::Config;
 use proxy::config::{EXAMPLE, Listen, ListenerProtocol, Upstream, UpstreamProtocol};
 use proxy::front::transparent::Rules;
@@ -16,7 +17,6 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, IsTerminal, Read};
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::thread;
@@ -148,8 +148,12 @@ fn running_socket() -> PathBuf {
 fn free_socket(terminal: Terminal) -> Option<PathBuf> {
     let path = default_socket();
     let mut why = None;
-    if UnixStream::connect(&path).is_ok() {
-        why = Some("another proxy uses it".to_owned());
+    if let Err(error) = unix_socket::is_stale(&path) {
+        why = Some(match error {
+            BindError::InUse(_) => "another proxy uses it".to_owned(),
+            BindError::NotASocket(_) => "a file that is no socket has this name".to_owned(),
+            BindError::System { source, .. } => reason(&source),
+        });
     } else if let Some(folder) = path.parent() {
         let made = fs::create_dir_all(folder).and_then(|()| {
             let probe = tempfile::tempfile_in(folder);

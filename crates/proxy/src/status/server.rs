@@ -2,9 +2,8 @@
 
 use super::{Status, metrics};
 use crate::Error;
-use std::fs;
+use linux::unix_socket::{self, BindError, SocketFile};
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,24 +19,14 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
 /// Concurrent requests.
 const MAX_CONCURRENT_REQUESTS: usize = 16;
 
-/// Binds the socket at `path` for its owner and group.
-pub(crate) fn bind(path: &Path) -> Result<UnixListener, Error> {
+/// Binds the socket at `path` for its owner and group. The path is removed with the returned file.
+pub(crate) fn bind(path: &Path) -> Result<(UnixListener, SocketFile), Error> {
+    let (listener, file) = unix_socket::listen_at(path, 0o660).map_err(|error| match error {
+        BindError::InUse(path) => Error::AlreadyRunning(path),
+        error => Error::Socket(error),
+    })?;
     let own = |error| Error::setup(format!("listen at {}", path.display()), error);
-    if std::os::unix::net::UnixStream::connect(path).is_ok() {
-        return Err(Error::AlreadyRunning(path.to_owned()));
-    }
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).map_err(own)?;
-    }
-    match fs::remove_file(path) {
-        // Stale socket of a killed process.
-        Ok(()) => {}
-        Err(error) if error.kind() == ErrorKind::NotFound => {}
-        Err(error) => return Err(own(error)),
-    }
-    let listener = UnixListener::bind(path).map_err(own)?;
-    fs::set_permissions(path, fs::Permissions::from_mode(0o660)).map_err(own)?;
-    Ok(listener)
+    Ok((UnixListener::from_std(listener).map_err(own)?, file))
 }
 
 /// Answers requests until the task is aborted.

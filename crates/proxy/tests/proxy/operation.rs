@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 use tandem_proxy::config::{Listen, ListenerProtocol};
 use tandem_proxy::status::{Status, query};
-use tandem_proxy::{Error, Proxy};
+use tandem_proxy::{Config, Error, Proxy};
 
 #[test]
 fn drain_finishes_open_connections_and_accepts_no_new_ones() {
@@ -111,6 +111,18 @@ fn status_socket_serves_status_and_metrics() {
     std::os::unix::net::UnixListener::bind(&path).unwrap();
     let (_proxy, _) = start(config);
     assert!(query(&path, "/status").is_ok());
+}
+
+#[test]
+fn status_socket_replaces_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("notes.txt");
+    std::fs::write(&path, "precious").unwrap();
+    let config = Config { socket: Some(path.clone()), ..local() };
+    let error = Proxy::start(config, None).unwrap_err();
+    assert!(error.to_string().contains("a file that is no socket has this name"), "{error}");
+    assert!(!error.hint().is_empty());
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "precious");
 }
 
 #[test]

@@ -14,6 +14,7 @@ use crate::unit::Unit;
 use agent::daemon::{Options, Signals};
 use linux::nft::{self, HeldTable};
 use linux::pid_file::{PidFile, terminate};
+use linux::unix_socket::{self, BindError};
 use plan::Plan;
 use std::fs;
 use std::io;
@@ -200,11 +201,15 @@ fn down(terminal: Terminal) -> Result<(), Failure> {
         terminal.note("no gateway is running");
     }
     agent::undo(&state()).map_err(|error| command::agent::failure(&error))?;
-    for file in ["gateway.pid", "agent.sock", "proxy.sock"] {
-        // Sockets of a killed gateway. A part that still runs by itself answers on its socket.
-        let path = runtime().join(file);
-        if file == "gateway.pid" || agent::status::query(&path, "/status").is_err() {
-            remove(&path)?;
+    remove(&pid_path())?;
+    for file in ["agent.sock", "proxy.sock"] {
+        // Sockets of a killed gateway. A part that still runs by itself keeps its socket.
+        match unix_socket::remove_stale(&runtime().join(file)) {
+            Ok(()) | Err(BindError::InUse(_)) => {}
+            Err(error) => {
+                let (message, hint) = (error.to_string(), error.hint().to_owned());
+                return Err(Failure::Other { message, hint });
+            }
         }
     }
     await_removal()
