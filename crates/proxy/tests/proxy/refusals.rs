@@ -95,7 +95,10 @@ fn client_outside_the_allow_list_learns_a_likely_reason() {
     // The reset arrives before or after the near proxy sees that its connection is open.
     for _ in 0..200 {
         let response = connect_response(auto, "127.0.0.1:9");
-        assert!(response.starts_with("HTTP/1.1 502 ") && response.contains("`[clients] allow`"), "{response}");
+        assert!(
+            response.starts_with("HTTP/1.1 502 ") && response.contains("`[clients] allow`"),
+            "{response}"
+        );
     }
     assert_eq!(far.totals().not_allowed, 200);
 }
