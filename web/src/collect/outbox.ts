@@ -28,7 +28,7 @@ const MAX_RETRY_MS = 60_000;
 export interface OutboxEnvironment {
   readonly store: Store;
   /** Sends one record; `null` without a collector. */
-  readonly send: ((record: string) => Promise<SendResult>) | null;
+  readonly send: ((id: string, record: string) => Promise<SendResult>) | null;
   /** Calls the function after the delay (ms). */
   readonly schedule: (act: () => void, ms: number) => void;
 }
@@ -80,7 +80,7 @@ export class Outbox {
     let unreachable = false;
     for (const stored of await store.all()) {
       if (stored.refused !== null || send === null || unreachable) continue;
-      const result = await send(stored.record);
+      const result = await send(stored.id, stored.record);
       if (result.kind === 'accepted') {
         await store.remove(stored.id);
         this.#delivered = { id: stored.id, url: result.url };

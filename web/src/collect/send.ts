@@ -2,7 +2,7 @@
 
 /** Outcome of an upload. */
 export type SendResult =
-  /** The collector has stored the record. */
+  /** The collector has stored the record; `url` is the session's page on the collector's origin. */
   | { readonly kind: 'accepted'; readonly url: string | null }
   /** Final refusal: the same request would fail again. */
   | { readonly kind: 'refused'; readonly reason: string }
@@ -11,21 +11,30 @@ export type SendResult =
 
 const RESPONSE_TIMEOUT_MS = 10_000;
 
-/** @param token bearer token of the collector, or an empty string */
-export async function send(collector: string, record: string, token: string): Promise<SendResult> {
+/**
+ * Sends a record. It counts as stored only if the answer names its id: any web server may answer
+ * with success.
+ *
+ * @param token bearer token of the collector, or an empty string
+ */
+export async function send(collector: URL, id: string, record: string, token: string): Promise<SendResult> {
   let response: Response;
   try {
     response = await fetch(collector, {
       method: 'POST',
       headers: headers(token),
       body: record,
+      // A redirect would take the record to an address that nobody confirmed.
+      redirect: 'error',
       signal: AbortSignal.timeout(RESPONSE_TIMEOUT_MS),
     });
   } catch (error) {
     return { kind: 'retry', reason: error instanceof Error ? error.message : String(error) };
   }
   const body: unknown = await response.json().catch(() => null);
-  if (response.ok) return { kind: 'accepted', url: stringMember(body, 'url') };
+  if (response.ok && stringMember(body, 'id') === id)
+    return { kind: 'accepted', url: sessionPage(collector, stringMember(body, 'url')) };
+  if (response.ok) return { kind: 'retry', reason: `${response.status}, but the answer does not name the session` };
   const reason = [`${response.status}`, stringMember(body, 'error') ?? response.statusText].filter(Boolean).join(' ');
   // RFC 9110: 408 and 429 are temporary. A web server without a collector answers 404 or 405, and
   // a missing token 401 or 403: the viewer can correct the settings, so those are retried too.
@@ -37,16 +46,26 @@ export async function send(collector: string, record: string, token: string): Pr
  * Sends a record while the page unloads, without waiting for the answer. Browsers limit such a
  * request to 64 KiB; the next page sends larger records.
  */
-export function sendOnUnload(collector: string, record: string, token: string): void {
+export function sendOnUnload(collector: URL, record: string, token: string): void {
   const type = 'application/json';
   // Prefer a beacon: not every browser supports `keepalive`. A beacon cannot carry a token.
   if (token === '') navigator.sendBeacon(collector, new Blob([record], { type }));
-  else fetch(collector, { method: 'POST', headers: headers(token), body: record, keepalive: true }).catch(() => {});
+  else {
+    const options = { method: 'POST', body: record, keepalive: true, redirect: 'error' } as const;
+    fetch(collector, { ...options, headers: headers(token) }).catch(() => {});
+  }
 }
 
 function headers(token: string): { [name: string]: string } {
   const type = { 'Content-Type': 'application/json' };
   return token === '' ? type : { ...type, Authorization: `Bearer ${token}` };
+}
+
+/** Returns the address of a session's page if it is on the collector's origin. */
+function sessionPage(collector: URL, address: string | null): string | null {
+  if (address === null || !URL.canParse(address, collector)) return null;
+  const url = new URL(address, collector);
+  return url.origin === collector.origin ? url.href : null;
 }
 
 /** Returns a member of a JSON object if it is a string. */

@@ -1,6 +1,7 @@
 /** Entry point of the page: connects the form, the player, the KPI panel and the collector. */
 
 import { abandonedSessions, removeCheckpoint, writeCheckpoint } from '../collect/checkpoint.ts';
+import { Destination } from '../collect/destination.ts';
 import { Outbox, type OutboxStatus } from '../collect/outbox.ts';
 import { send, sendOnUnload } from '../collect/send.ts';
 import { openStore } from '../collect/store.ts';
@@ -46,6 +47,11 @@ const page = {
   saveP1203: byId<HTMLButtonElement>('save-p1203'),
   delivery: byId('delivery'),
   outboxStatus: byId('outbox-status'),
+  collectorQuestion: byId('collector-question'),
+  collectorNamed: byId('collector-named'),
+  collectorConfirm: byId<HTMLButtonElement>('collector-confirm'),
+  collectorDecline: byId<HTMLButtonElement>('collector-decline'),
+  tokenOrigin: byId('token-origin'),
   collectorLinks: byId('collector-links'),
   sessionsLink: byId<HTMLAnchorElement>('sessions-link'),
   compareLink: byId<HTMLAnchorElement>('compare-link'),
@@ -60,7 +66,18 @@ const bufferChart = new Chart(byId('buffer-chart'), 'Buffer', 's');
 const rateChart = new Chart(byId('rate-chart'), 'Bitrate and throughput', 'Mbit/s');
 
 const query = new URLSearchParams(location.search);
-let settings = parseSettings(Object.fromEntries(query), parseSettings(storedSettings(), DEFAULTS));
+/** Settings that the viewer entered. Those of a link apply to this visit and are not stored. */
+let enteredSettings = parseSettings(storedSettings(), DEFAULTS);
+let settings = parseSettings(Object.fromEntries(query), enteredSettings);
+const destination = new Destination({
+  storage: {
+    getItem: (key) => localStorage.getItem(key),
+    setItem: (key, value) => localStorage.setItem(key, value),
+  },
+  base: document.baseURI,
+  linked: query.get('collector'),
+  mayAsk: window.top === window,
+});
 let session: LiveSession | undefined;
 let playback: Playback | undefined;
 let lastRender = 0;
@@ -115,7 +132,7 @@ function createPlayback(source: Source, live: LiveSession, muted: boolean): Play
     case 'file':
       return new FilePlayback(page.video, source.url, live);
     case 'youtube':
-      return new YouTubePlayback(page.youtube, source.name, { apiUrl: query.get('youtube-api'), muted }, live);
+      return new YouTubePlayback(page.youtube, source.name, { muted }, live);
   }
 }
 
@@ -239,26 +256,23 @@ setInterval(() => {
 // ---------------------------------------------------------------- collector
 
 const store = openStore();
-const outbox = new Outbox(
-  () => ({
+const outbox = new Outbox(() => {
+  const { url, token } = destination;
+  return {
     store,
-    send:
-      settings.collector === ''
-        ? null
-        : (record) => send(new URL(settings.collector, document.baseURI).href, record, page.token.value),
+    send: url === null ? null : (id, record) => send(url, id, record, token),
     schedule: (act, ms) => setTimeout(act, ms),
-  }),
-  showOutboxStatus,
-);
+  };
+}, showOutboxStatus);
 
 function showOutboxStatus({ waiting, refused, delivered, reason, retryMs }: OutboxStatus): void {
-  page.sendStored.hidden = waiting === 0 || settings.collector === '';
+  page.sendStored.hidden = waiting === 0 || destination.url === null;
   page.delivery.replaceChildren();
   if (delivered !== null && delivered.id === session?.id) {
     page.delivery.append('Session delivered to the collector');
-    if (delivered.url !== null && URL.canParse(delivered.url, new URL(settings.collector, document.baseURI))) {
+    if (delivered.url !== null) {
       const link = document.createElement('a');
-      link.href = new URL(delivered.url, new URL(settings.collector, document.baseURI)).href;
+      link.href = delivered.url;
       link.textContent = 'view session';
       page.delivery.append(': ', link);
     }
@@ -268,7 +282,8 @@ function showOutboxStatus({ waiting, refused, delivered, reason, retryMs }: Outb
   const sessions = (count: number) => (count === 1 ? '1 session' : `${count} sessions`);
   const cause = reason === null ? '' : ` (${reason})`;
   if (waiting > 0) {
-    const nextStep = retryMs === null ? 'no collector is set' : 'delivery is retried automatically';
+    const missing = destination.question === null ? 'no collector is set' : 'the collector is not confirmed';
+    const nextStep = retryMs === null ? missing : 'delivery is retried automatically';
     messages.push(`${sessions(waiting)} stored in this browser; ${nextStep}${cause}.`);
   }
   if (refused > 0) messages.push(`${sessions(refused)} refused by the collector, stored in this browser${cause}.`);
@@ -290,9 +305,8 @@ addEventListener('pagehide', () => {
   if (live === undefined || live.ended) return;
   // Ending the session writes its checkpoint first; sending may fail during unload.
   endSession();
-  const { collector } = settings;
-  if (collector !== '')
-    sendOnUnload(new URL(collector, document.baseURI).href, JSON.stringify(live.record()), page.token.value);
+  const { url, token } = destination;
+  if (url !== null) sendOnUnload(url, JSON.stringify(live.record()), token);
 });
 addEventListener('pageshow', (event) => {
   if (event.persisted) void recoverAbandonedSessions();
@@ -316,19 +330,48 @@ page.source.addEventListener('submit', (event) => {
 page.stop.addEventListener('click', () => endSession());
 
 page.options.addEventListener('submit', (event) => event.preventDefault());
-page.options.addEventListener('change', () => {
-  const previousCatalogue = settings.catalogue;
-  settings = parseSettings(Object.fromEntries(new FormData(page.options)), settings);
+page.options.addEventListener('change', ({ target }) => {
+  if (!(target instanceof HTMLInputElement || target instanceof HTMLSelectElement)) return;
+  if (target === page.token) destination.setToken(target.value);
+  else if (target.name === 'collector') destination.enter(target.value);
+  else changeSetting({ [target.name]: target.value });
   fillSettingsForm(settings);
+  onDestinationChange();
+});
+
+/** Applies and stores a setting that the viewer entered. */
+function changeSetting(entered: { readonly [name: string]: string }): void {
+  const previousCatalogue = settings.catalogue;
+  enteredSettings = parseSettings(entered, enteredSettings);
+  settings = parseSettings(entered, settings);
   try {
-    localStorage.setItem(SETTINGS_KEY, JSON.stringify(settings));
+    localStorage.setItem(SETTINGS_KEY, JSON.stringify(enteredSettings));
   } catch {
     // Storage denied: the settings last as long as the page.
   }
   if (settings.catalogue !== previousCatalogue) void loadCatalogue();
+}
+
+for (const button of [page.collectorConfirm, page.collectorDecline]) {
+  button.addEventListener('click', () => {
+    destination.answer(button === page.collectorConfirm);
+    fillSettingsForm(settings);
+    onDestinationChange();
+  });
+}
+
+function onDestinationChange(): void {
+  showCollectorQuestion();
   void showCollectorLinks();
   void outbox.flush();
-});
+}
+
+/** Asks whether the collector that the link names may get the sessions. */
+function showCollectorQuestion(): void {
+  const { question } = destination;
+  page.collectorQuestion.hidden = question === null;
+  page.collectorNamed.textContent = question?.href ?? '';
+}
 
 page.saveJson.addEventListener('click', () => {
   if (session !== undefined) saveAsFile(`session-${session.id}.json`, session.record());
@@ -347,7 +390,7 @@ function saveAsFile(name: string, content: unknown): void {
 
 /** Shows the links to the pages of the collector that gets the sessions. */
 async function showCollectorLinks(): Promise<void> {
-  const pages = collectorPages(settings, document.baseURI);
+  const pages = collectorPages(destination.url, settings.label);
   page.collectorLinks.hidden = true;
   if (pages === null) return;
   page.sessionsLink.href = pages.sessions;
@@ -358,7 +401,10 @@ async function showCollectorLinks(): Promise<void> {
   page.collectorLinks.hidden = !isServed;
 }
 
-function fillSettingsForm({ rule, maxBuffer, cmcd, collector, catalogue, label }: Settings): void {
+function fillSettingsForm({ rule, maxBuffer, cmcd, catalogue, label }: Settings): void {
+  const { address: collector, token, url } = destination;
+  page.token.value = token;
+  page.tokenOrigin.textContent = url === null ? '' : `Sent to ${url.origin} only. `;
   const values = { rule, maxBuffer: String(maxBuffer), cmcd, collector, catalogue, label };
   for (const [name, value] of Object.entries(values)) {
     const field = page.options.elements.namedItem(name);
@@ -416,6 +462,7 @@ page.search.addEventListener('input', showTitles);
 // ---------------------------------------------------------------- start of the page
 
 fillSettingsForm(settings);
+showCollectorQuestion();
 kpiPanel.show(undefined, undefined);
 void recoverAbandonedSessions();
 void loadCatalogue();

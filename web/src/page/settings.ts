@@ -8,8 +8,6 @@ export interface Settings {
   readonly rule: Rule;
   readonly maxBuffer: number;
   readonly cmcd: 'query' | 'header' | 'off';
-  /** Address of the collector; if empty, sessions stay in this browser. */
-  readonly collector: string;
   readonly catalogue: string;
   readonly label: string;
 }
@@ -18,7 +16,6 @@ export const DEFAULTS: Settings = {
   rule: 'dynamic',
   maxBuffer: 30,
   cmcd: 'query',
-  collector: '/api/sessions',
   catalogue: 'catalogue.json',
   label: '',
 };
@@ -33,7 +30,6 @@ export function parseSettings(from: { readonly [name: string]: unknown }, base: 
     rule: choice(from.rule, ['dynamic', 'throughput', 'bola'], base.rule),
     maxBuffer: seconds >= 2 && seconds <= 600 ? seconds : base.maxBuffer,
     cmcd: choice(from.cmcd, ['query', 'header', 'off'], base.cmcd),
-    collector: text(from.collector, base.collector),
     catalogue: text(from.catalogue, base.catalogue),
     label: text(from.label, base.label).slice(0, 200),
   };
@@ -41,11 +37,11 @@ export function parseSettings(from: { readonly [name: string]: unknown }, base: 
 
 /** Returns the addresses of the collector's pages; `null` without a collector. */
 export function collectorPages(
-  { collector, label }: Pick<Settings, 'collector' | 'label'>,
-  base: string,
+  collector: URL | null,
+  label: string,
 ): { readonly sessions: string; readonly compare: string } | null {
-  if (collector === '' || !URL.canParse(collector, base)) return null;
-  const root = new URL(collector, base).href.replace(/\/api\/sessions\/?([?#].*)?$/, '');
+  if (collector === null) return null;
+  const root = collector.href.replace(/\/api\/sessions\/?([?#].*)?$/, '');
   const query = label === '' ? '' : `?${new URLSearchParams({ label })}`;
   return { sessions: `${root}/sessions${query}`, compare: `${root}/compare${query}` };
 }

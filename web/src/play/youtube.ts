@@ -10,8 +10,6 @@ import type { PlayerState } from '../measure/phase-tracker.ts';
 import type { MediaInfo, Playback, PlayerListener, PlayerStatus } from './playback.ts';
 
 export interface YouTubeOptions {
-  /** Address of the API's script; `null` for YouTube's own. */
-  readonly apiUrl: string | null;
   readonly muted: boolean;
 }
 
@@ -99,7 +97,7 @@ export class YouTubePlayback implements Playback {
   constructor(mount: HTMLElement, id: string, options: YouTubeOptions, listener: PlayerListener) {
     this.#mount = mount;
     this.#listener = listener;
-    loadApi(options.apiUrl ?? API_URL).then(
+    loadApi().then(
       (api) => this.#create(api, id, options.muted),
       (error: unknown) => this.#reportError(error instanceof Error ? error.message : String(error)),
     );
@@ -233,7 +231,7 @@ export class YouTubePlayback implements Playback {
 let loading: Promise<Api> | undefined;
 
 /** Loads the API's script once per page. The script calls a global function when it is ready. */
-function loadApi(url: string): Promise<Api> {
+function loadApi(): Promise<Api> {
   if (window.YT?.Player !== undefined) return Promise.resolve(window.YT);
   loading ??= new Promise<Api>((resolve, reject) => {
     window.onYouTubeIframeAPIReady = () => {
@@ -241,7 +239,7 @@ function loadApi(url: string): Promise<Api> {
       else resolve(window.YT);
     };
     const script = document.createElement('script');
-    script.src = url;
+    script.src = API_URL;
     script.onerror = () => {
       loading = undefined;
       reject(new Error('YouTube player API unreachable'));

@@ -25,6 +25,7 @@ import { DELAY_MS, mockApiScript, STEP_MS } from './youtube-mock.ts';
 const skip = hasChromium && hasFfmpeg ? false : 'needs Chromium and ffmpeg';
 
 const VIDEO: VideoOptions = { seconds: 12, segmentSeconds: 1, fps: 50, kbps: [200, 600], audio: false };
+const API_URL = 'https://www.youtube.com/iframe_api';
 const MANIFEST = '/video/manifest.mpd';
 /** Fails at once, while dash.js retries a missing manifest. */
 const MISSING_FILE = '/video/none.mp4';
@@ -53,6 +54,10 @@ describe('the page', { skip, concurrency: 2 }, () => {
   async function visit(act: (page: Page, server: TestServer) => Promise<void>, options = {}): Promise<void> {
     const server = await TestServer.start({ '/video/': folder, '/': 'dist' });
     const { page, context, errors } = await open(browser, options);
+    // A directive of the page's policy that blocks its own work is an error too.
+    page.on('console', (message) => {
+      if (message.text().includes('Content Security Policy')) errors.push(message.text());
+    });
     try {
       await act(page, server);
       assert.deepEqual(errors, []);
@@ -103,7 +108,7 @@ describe('the page', { skip, concurrency: 2 }, () => {
         route.continue({ url: route.request().url().replace('-00004.m4s', '-00005.m4s') }),
       );
       await play(page, server, MANIFEST);
-      await page.waitForFunction("document.querySelector('video').currentTime > 5");
+      await page.waitForFunction(() => (document.querySelector('video')?.currentTime ?? 0) > 5);
       await page.getByRole('button', { name: 'End session' }).click();
       const session = await postedSession(page, server);
       assert.deepEqual(session.seeks, []);
@@ -120,11 +125,11 @@ describe('the page', { skip, concurrency: 2 }, () => {
       const readObservation = await observeScreen(page);
       await play(page, server, MANIFEST, { maxBuffer: '4' });
       const media = (act: string) => page.evaluate(`document.querySelector('video').${act}`);
-      await page.waitForFunction("document.querySelector('video').currentTime > 1.5");
+      await page.waitForFunction(() => (document.querySelector('video')?.currentTime ?? 0) > 1.5);
       await media('pause()');
       await page.waitForTimeout(1000);
       await media('play()');
-      await page.waitForFunction("document.querySelector('video').currentTime > 3");
+      await page.waitForFunction(() => (document.querySelector('video')?.currentTime ?? 0) > 3);
       const left = (await page.evaluate(
         "(({ currentTime }, media) => { media.currentTime = 10.2; return currentTime; })(...Array(2).fill(document.querySelector('video')))",
       )) as number;
@@ -280,7 +285,7 @@ describe('the page', { skip, concurrency: 2 }, () => {
   test('page closed during playback sends its record, and the next page repeats it', async () => {
     await visit(async (page, server) => {
       await play(page, server, MANIFEST);
-      await page.waitForFunction("document.querySelector('video').currentTime > 1");
+      await page.waitForFunction(() => (document.querySelector('video')?.currentTime ?? 0) > 1);
       await page.goto('about:blank');
       while (server.posted.length === 0) await page.waitForTimeout(50);
       const [first] = server.posted;
@@ -310,10 +315,10 @@ describe('the page', { skip, concurrency: 2 }, () => {
 
   test('YouTube video is played and measured by the reports of its player', async () => {
     await visit(async (page, server) => {
-      server.put('/iframe_api', 'text/javascript', mockApiScript('/video/whole.mp4'));
+      await mockYouTube(page);
       server.profile = (path) => (path.endsWith('.mp4') ? INTERRUPTED : {});
       const readObservation = await observeScreen(page);
-      await page.goto(`${server.origin}/?youtube-api=/iframe_api`);
+      await page.goto(server.origin);
       await page.getByLabel('Address of').fill('https://youtu.be/onXpKXbnbE0?t=1');
       await page.getByRole('button', { name: 'Play', exact: true }).click();
       await page.locator('video[data-video-id=onXpKXbnbE0]').waitFor();
@@ -330,16 +335,20 @@ describe('the page', { skip, concurrency: 2 }, () => {
 
   test('pause and seek in the YouTube player are not stalls', async () => {
     await visit(async (page, server) => {
-      server.put('/iframe_api', 'text/javascript', mockApiScript('/video/whole.mp4'));
-      await page.goto(`${server.origin}/?youtube-api=/iframe_api`);
+      await mockYouTube(page);
+      await page.goto(server.origin);
       await page.getByLabel('Address of').fill('https://www.youtube.com/watch?v=onXpKXbnbE0');
       await page.getByRole('button', { name: 'Play', exact: true }).click();
       const media = (act: string) => page.evaluate(`document.querySelector('#youtube video').${act}`);
-      await page.waitForFunction("document.querySelector('#youtube video')?.currentTime > 1.5");
+      await page.waitForFunction(
+        () => (document.querySelector<HTMLVideoElement>('#youtube video')?.currentTime ?? 0) > 1.5,
+      );
       await media('pause()');
       await page.waitForTimeout(800);
       await media('play()');
-      await page.waitForFunction("document.querySelector('#youtube video').currentTime > 3");
+      await page.waitForFunction(
+        () => (document.querySelector<HTMLVideoElement>('#youtube video')?.currentTime ?? 0) > 3,
+      );
       await media('currentTime = 10');
       const session = await postedSession(page, server);
       assert.equal(session.pauses.length, 1);
@@ -351,7 +360,8 @@ describe('the page', { skip, concurrency: 2 }, () => {
 
   test('unreachable YouTube API ends the session with an error message', async () => {
     await visit(async (page, server) => {
-      await page.goto(`${server.origin}/?youtube-api=/missing&kind=youtube`);
+      await page.route(API_URL, (route) => route.abort());
+      await page.goto(`${server.origin}/?kind=youtube`);
       await page.getByLabel('Address of').fill('onXpKXbnbE0');
       await page.getByRole('button', { name: 'Play', exact: true }).click();
       await page.getByText('YouTube player API unreachable').waitFor();
@@ -423,6 +433,12 @@ describe('the page', { skip, concurrency: 2 }, () => {
     });
   }
 });
+
+/** Answers the request for YouTube's script with a mock player, which plays a file. */
+async function mockYouTube(page: Page): Promise<void> {
+  const body = mockApiScript('/video/whole.mp4');
+  await page.route(API_URL, (route) => route.fulfill({ contentType: 'text/javascript', body }));
+}
 
 /** Runs in the page: returns texts below the contrast of WCAG 2.2, level AA (4.5 to 1). */
 function lowContrastTexts(): string[] {

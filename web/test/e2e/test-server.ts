@@ -37,6 +37,8 @@ export interface PostedRecord {
   readonly id: string;
   readonly body: string;
   readonly status: number;
+  /** The `Authorization` field. */
+  readonly authorization: string | null;
 }
 
 const TYPES: { readonly [extension: string]: string } = {
@@ -66,6 +68,12 @@ export class TestServer {
   logPath: string | null = null;
   /** Bearer token that the collector requires. */
   token: string | null = null;
+  /** Members of the collector's answer that replace the id and address of the session. */
+  answer: { readonly id?: string; readonly url?: string } = {};
+  /** Address to which the collector redirects. */
+  redirect: string | null = null;
+  /** Pages of all origins may use the collector. */
+  allowsOrigins = false;
   readonly #folders: readonly (readonly [string, string])[];
   readonly #extra = new Map<string, { type: string; body: string }>();
   readonly #server: Server;
@@ -118,6 +126,14 @@ export class TestServer {
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const asked = now();
     const { pathname, search } = new URL(request.url ?? '/', 'http://server');
+    if (this.allowsOrigins) {
+      response.setHeader('Access-Control-Allow-Origin', '*');
+      response.setHeader('Access-Control-Allow-Headers', 'Authorization, Content-Type');
+    }
+    if (pathname === '/api/sessions' && request.method === 'OPTIONS') {
+      response.writeHead(204).end();
+      return;
+    }
     if (pathname === '/api/sessions' && request.method === 'POST') return this.#collect(request, response);
     if (pathname === this.logPath) {
       const { responses, posted } = this;
@@ -224,6 +240,10 @@ export class TestServer {
       request.socket.destroy();
       return;
     }
+    if (this.redirect !== null) {
+      response.writeHead(307, { Location: this.redirect }).end();
+      return;
+    }
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const body = Buffer.concat(chunks).toString();
@@ -236,8 +256,9 @@ export class TestServer {
       status = stored === undefined ? 201 : stored === body ? 200 : 409;
       if (stored === undefined) this.#stored.set(id, body);
     }
-    this.posted.push({ at: now(), id, body, status });
-    const answer = status < 300 ? { id, url: `/sessions/${id}` } : { error: 'unavailable', problems: [] };
+    this.posted.push({ at: now(), id, body, status, authorization: request.headers.authorization ?? null });
+    const answer =
+      status < 300 ? { id, url: `/sessions/${id}`, ...this.answer } : { error: 'unavailable', problems: [] };
     response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(answer));
   }
 }

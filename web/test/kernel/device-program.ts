@@ -21,7 +21,7 @@ const browser = await launch(`http://127.0.0.1:${PROXY_PORT}`);
 const { page, errors } = await open(browser);
 const readObservation = await observeScreen(page);
 await play(page, content, file, { maxBuffer: '4', label: 'two subflows' });
-await page.waitForFunction("document.querySelector('video').currentTime > 1", undefined, {
+await page.waitForFunction(() => (document.querySelector('video')?.currentTime ?? 0) > 1, undefined, {
   polling: 200,
   timeout: 150_000,
 });

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { abandonedSessions, removeCheckpoint, writeCheckpoint } from '../../src/collect/checkpoint.ts';
+import { Destination, parseCollector } from '../../src/collect/destination.ts';
 import { Outbox, type OutboxStatus } from '../../src/collect/outbox.ts';
 import type { SendResult } from '../../src/collect/send.ts';
 import { memoryStore } from '../../src/collect/store.ts';
@@ -11,7 +12,7 @@ function createOutbox(answer: (record: string) => SendResult) {
   const sent: string[] = [];
   const timers: { act: () => void; ms: number }[] = [];
   const statuses: OutboxStatus[] = [];
-  const send = async (record: string) => {
+  const send = async (_id: string, record: string) => {
     sent.push(record);
     return answer(record);
   };
@@ -93,4 +94,56 @@ test('session is abandoned after its last checkpoint or without checkpoints for 
   assert.deepEqual(ids(200_000), ['ended', 'running']);
   removeCheckpoint(storage, 'ended');
   assert.deepEqual(ids(200_000), ['running']);
+});
+
+const BASE = 'https://player.example/watch/';
+
+/** Opens the page by a link with this collector. */
+function openDestination(storage: Storage, linked: string | null, mayAsk = true): Destination {
+  return new Destination({ storage, base: BASE, linked, mayAsk });
+}
+
+test('collector of a link gets nothing before a person confirms it', () => {
+  const storage = memoryStorage();
+  const destination = openDestination(storage, 'https://evil.example/api/sessions');
+  destination.setToken('secret');
+  assert.deepEqual([destination.url, destination.token], [null, '']);
+  assert.equal(destination.question?.href, 'https://evil.example/api/sessions');
+  destination.answer(false);
+  assert.equal(destination.url?.href, 'https://player.example/api/sessions');
+  // Neither the refusal nor a change of another setting stores the link's collector.
+  assert.equal(openDestination(storage, null).url?.href, 'https://player.example/api/sessions');
+  assert.notEqual(openDestination(storage, 'https://evil.example/api/sessions').question, null);
+});
+
+test('confirmed collector is kept by its whole address and only for its links', () => {
+  const storage = memoryStorage();
+  const study = 'https://study.example/api/sessions';
+  openDestination(storage, study).answer(true);
+  const again = openDestination(storage, study);
+  assert.deepEqual([again.question, again.url?.href], [null, study]);
+  assert.equal(openDestination(storage, null).url?.href, 'https://player.example/api/sessions');
+  assert.notEqual(openDestination(storage, 'https://study.example/sessions/delete').question, null);
+});
+
+test('link cannot name another path of the own origin, and a frame cannot ask', () => {
+  assert.notEqual(openDestination(memoryStorage(), '/sessions/delete?confirm=3').question, null);
+  assert.equal(openDestination(memoryStorage(), '/api/sessions').question, null);
+  const framed = openDestination(memoryStorage(), 'https://evil.example/', false);
+  assert.deepEqual([framed.question, framed.url?.origin], [null, 'https://player.example']);
+});
+
+test('token stays with the origin for which it was entered', () => {
+  const destination = openDestination(memoryStorage(), null);
+  destination.setToken('secret');
+  destination.enter('https://other.example/api/sessions');
+  assert.equal(destination.token, '');
+  destination.enter('/api/sessions');
+  assert.equal(destination.token, 'secret');
+});
+
+test('collector is an HTTP address without credentials', () => {
+  for (const address of ['javascript:alert(1)', 'data:,x', 'blob:https://a/b', 'https://me:pw@host/', 'http://['])
+    assert.equal(parseCollector(address, BASE), null, address);
+  assert.equal(openDestination(memoryStorage(), 'javascript:alert(1)').question, null);
 });

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { parseCollector } from '../../src/collect/destination.ts';
 import { parseCatalogue, searchTitles } from '../../src/page/catalogue.ts';
 import { axisTicks } from '../../src/page/chart.ts';
 import { collectorPages, DEFAULTS, parseSettings, parseSource } from '../../src/page/settings.ts';
@@ -46,9 +47,9 @@ test('invalid address gives an error message', () => {
 });
 
 test('invalid settings keep their previous values', () => {
-  const given = { rule: 'bola', maxBuffer: '12', cmcd: 'loud', collector: ' /c ', label: 'x'.repeat(300), nonsense: 1 };
+  const given = { rule: 'bola', maxBuffer: '12', cmcd: 'loud', collector: '/c', label: 'x'.repeat(300), nonsense: 1 };
   const found = parseSettings(given, DEFAULTS);
-  assert.deepEqual(found, { ...DEFAULTS, rule: 'bola', maxBuffer: 12, collector: '/c', label: 'x'.repeat(200) });
+  assert.deepEqual(found, { ...DEFAULTS, rule: 'bola', maxBuffer: 12, label: 'x'.repeat(200) });
   for (const maxBuffer of ['', '0', '-5', '1e9', 'many', null])
     assert.equal(parseSettings({ maxBuffer }, DEFAULTS).maxBuffer, 30);
 });
@@ -59,7 +60,7 @@ test('axis without data ends at 1, and other axes at a round number above the da
 });
 
 test('collector pages follow from the address of the collector', () => {
-  const pages = (collector: string, label: string) => collectorPages({ collector, label }, BASE);
+  const pages = (collector: string, label: string) => collectorPages(parseCollector(collector, BASE), label);
   assert.deepEqual(pages('/api/sessions', ''), { sessions: 'http://host/sessions', compare: 'http://host/compare' });
   assert.deepEqual(pages('https://c.example/q/api/sessions', 'a b'), {
     sessions: 'https://c.example/q/sessions?label=a+b',
