@@ -1,23 +1,13 @@
-//! Access log: one line of JSON per client connection and per HTTP request.
+//! Records of the access log: one line of JSON per client connection and per HTTP request.
 //!
 //! Omits paths, queries, header fields and passwords. Usernames are logged.
 
-use crate::counters::Counters;
 use linux::socket::{self, MptcpInfo, SubflowInfo};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
 use std::net::SocketAddr;
-use std::path::Path;
-use std::sync::Mutex;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::net::TcpStream;
-
-/// Lines that may wait for the writer thread. Further lines are dropped and counted.
-const MAX_QUEUED_LINES: usize = 4096;
 
 /// One log record.
 #[derive(Debug, Default, Serialize)]
@@ -104,75 +94,15 @@ impl SubflowStats {
         }
     }
 
-    pub(crate) fn into_subflows(self) -> Vec<Subflow> {
-        self.seen.into_values().collect()
+    /// Takes the statistics of all subflows seen.
+    pub(crate) fn take(&mut self) -> Vec<Subflow> {
+        std::mem::take(&mut self.seen).into_values().collect()
     }
 }
 
 /// Whether the connection negotiated MPTCP without falling back to TCP.
 pub(crate) fn is_mptcp(stream: &TcpStream) -> bool {
     matches!(socket::mptcp_info(stream), Ok(Some(MptcpInfo { fallback: false, .. })))
-}
-
-/// Access log with its own writer thread, so that disk latency never delays a connection.
-#[derive(Debug)]
-pub(crate) struct AccessLog {
-    lines: Mutex<SyncSender<Message>>,
-}
-
-enum Message {
-    Line(String),
-    /// Replacement output after log rotation.
-    File(File),
-}
-
-impl AccessLog {
-    /// Opens the file at `path` for appending; `-` is standard output.
-    pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        let out: Box<dyn Write + Send> =
-            if path == Path::new("-") { Box::new(io::stdout()) } else { Box::new(append(path)?) };
-        let (lines, rx) = sync_channel(MAX_QUEUED_LINES);
-        thread::Builder::new().name("access log".to_owned()).spawn(move || write(&rx, out))?;
-        Ok(Self { lines: Mutex::new(lines) })
-    }
-
-    /// Reopens the file after log rotation.
-    pub(crate) fn reopen(&self, path: &Path) -> io::Result<()> {
-        if path != Path::new("-") {
-            self.send(Message::File(append(path)?));
-        }
-        Ok(())
-    }
-
-    /// Queues a record for the writer thread.
-    pub(crate) fn line(&self, line: &LogRecord<'_>, counters: &Counters) {
-        let lost = match serde_json::to_string(line) {
-            Ok(text) => !self.send(Message::Line(text)),
-            Err(_) => true,
-        };
-        if lost {
-            Counters::count(&counters.log_lost);
-        }
-    }
-
-    fn send(&self, message: Message) -> bool {
-        self.lines.lock().is_ok_and(|lines| lines.try_send(message).is_ok())
-    }
-}
-
-fn append(path: &Path) -> io::Result<File> {
-    use std::os::unix::fs::OpenOptionsExt;
-    OpenOptions::new().append(true).create(true).mode(0o640).open(path)
-}
-
-fn write(rx: &Receiver<Message>, mut out: Box<dyn Write + Send>) {
-    while let Ok(message) = rx.recv() {
-        match message {
-            Message::Line(text) => _ = writeln!(out, "{text}"),
-            Message::File(file) => out = Box::new(file),
-        }
-        _ = out.flush();
-    }
 }
 
 /// Seconds since 1970.

@@ -321,7 +321,7 @@ async fn connect_first(
 async fn attempt(address: SocketAddr, protocol: Protocol, mark: Option<u32>) -> io::Result<TcpStream> {
     let options = Options {
         no_delay: true,
-        notsent_lowat: Some(crate::server::NOTSENT_LOWAT_BYTES),
+        notsent_lowat: Some(crate::listener::NOTSENT_LOWAT_BYTES),
         mark,
         ..Options::default()
     };

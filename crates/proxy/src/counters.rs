@@ -61,8 +61,10 @@ counters! {
     bytes_up,
     /// Bytes relayed from servers to clients.
     bytes_down,
-    /// Access log lines dropped because the writer was too slow.
+    /// Access log lines lost because the writer was too slow or a write failed.
     log_lost,
+    /// Failed writes of the access log, for example on a full disk.
+    log_write_errors,
 }
 
 impl Counters {

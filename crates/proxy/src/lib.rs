@@ -14,11 +14,13 @@ pub mod network;
 pub mod status;
 
 mod access;
+mod access_log;
 mod check;
 mod connect;
 mod connection;
 mod counters;
 mod error;
+mod listener;
 mod log_limit;
 mod proxy;
 mod refusal;

@@ -2,7 +2,8 @@
 
 use crate::config::{Listen, ListenerProtocol};
 use crate::counters::Totals;
-use crate::server::{self, Request, Server, Shared};
+use crate::listener;
+use crate::server::{Request, Server, Shared};
 use crate::status::Status;
 use crate::{Config, Error};
 use linux::namespace::Namespace;
@@ -12,7 +13,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 use tokio::runtime::Builder;
+
+/// Time for the remaining connections to end after the drain.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Running proxy. Dropping it aborts all connections.
 #[derive(Debug)]
@@ -108,7 +113,7 @@ impl Proxy {
             protocol: Protocol::Mptcp,
             send_buffer: None,
         };
-        let listener = server::bind(&listen, congestion)?;
+        let listener = listener::bind(&listen, congestion, false)?;
         // Forwarding from one namespace to another cannot loop: no local address is the listener's.
         let listen = Listen { address: SocketAddr::new(address.ip(), 0), ..listen };
         // Without a receiver the proxy has ended, and the listener closes.
@@ -164,6 +169,7 @@ fn work(shared: &Arc<Shared>, tx: &mpsc::SyncSender<Started>) {
             Err(error) => _ = tx.send(Err(error)),
         }
     });
-    // Do not wait for pending name lookups.
-    runtime.shutdown_background();
+    // Ends the remaining connections, which log themselves; a pending name lookup is not awaited.
+    runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
+    shared.close_access_log();
 }

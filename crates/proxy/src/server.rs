@@ -1,27 +1,28 @@
 //! Listeners and admission of clients.
 
-use crate::access::AccessLog;
+use crate::access_log::{AccessLog, Output, open_output};
 use crate::config::Listen;
 use crate::connect::ConnectError;
 use crate::connection;
 use crate::counters::Counters;
 use crate::destination::Destination;
+use crate::listener::{Listeners, Opened};
 use crate::log_limit::LogLimit;
 use crate::status::{self, Listening, Status};
 use crate::{Config, Error};
-use linux::socket::{self, Options, Protocol};
+use linux::socket;
 use linux::unix_socket::SocketFile;
 use std::collections::HashMap;
+use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::time::{Duration, Instant};
-use tokio::net::{TcpListener, TcpStream};
+use std::time::Instant;
+use tokio::net::TcpStream;
 use tokio::sync::{Notify, Semaphore, mpsc, watch};
 use tokio::task::JoinHandle;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 use tracing::{info, warn};
 
 /// Phase of the proxy's life.
@@ -48,7 +49,7 @@ pub(crate) enum Request {
 #[derive(Debug)]
 pub(crate) struct Shared {
     config: RwLock<Arc<Config>>,
-    pub(crate) counters: Counters,
+    pub(crate) counters: Arc<Counters>,
     pub(crate) lookups: Semaphore,
     pub(crate) phase: watch::Sender<Phase>,
     pub(crate) requests: mpsc::UnboundedSender<Request>,
@@ -73,7 +74,7 @@ impl Shared {
         Self {
             lookups: Semaphore::new(config.limits.lookups.max(1)),
             config: RwLock::new(Arc::new(config)),
-            counters: Counters::default(),
+            counters: Arc::default(),
             phase: watch::Sender::new(Phase::Serving),
             requests,
             received: Mutex::new(Some(received)),
@@ -93,25 +94,77 @@ impl Shared {
         self.log.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Opens the access log of `config`, or reopens its file.
-    fn open_access_log(&self, config: &Config) -> Result<(), Error> {
-        let own =
-            |path: &Path, error| Error::setup(format!("write the access log {}", path.display()), error);
-        let log = match (&config.access_log, self.log()) {
-            (None, _) => None,
-            (Some(path), Some(log)) if self.config().access_log.as_ref() == Some(path) => {
-                log.reopen(path).map_err(|error| own(path, error))?;
-                Some(log)
+    /// Opens the access log of `config`, or its file again after a rotation.
+    fn open_access_log(&self, config: &Config) -> Result<LogChange, Error> {
+        let Some(path) = &config.access_log else { return Ok(LogChange::Replace(None)) };
+        let own = |error| Error::setup(format!("write the access log {}", path.display()), error);
+        Ok(match self.log() {
+            Some(log) if self.config().access_log.as_ref() == Some(path) => {
+                LogChange::Reopen(log, open_output(path).map_err(own)?)
             }
-            (Some(path), _) => Some(Arc::new(AccessLog::open(path).map_err(|error| own(path, error))?)),
-        };
-        *self.log.write().unwrap_or_else(PoisonError::into_inner) = log;
-        Ok(())
+            _ => {
+                let log = AccessLog::open(path, Arc::clone(&self.counters)).map_err(own)?;
+                LogChange::Replace(Some(Arc::new(log)))
+            }
+        })
+    }
+
+    /// Uses an opened access log from now on.
+    fn use_access_log(&self, change: LogChange) {
+        match change {
+            LogChange::Reopen(log, file) => log.reopen(file),
+            LogChange::Replace(log) => {
+                let old = {
+                    let mut current = self.log.write().unwrap_or_else(PoisonError::into_inner);
+                    std::mem::replace(&mut *current, log)
+                };
+                if let Some(old) = old {
+                    old.close();
+                }
+            }
+        }
+    }
+
+    /// Warns of changed keys that a reload does not apply.
+    fn warn_of_restart(&self, new: &Config) {
+        let old = self.config();
+        for (key, is_same) in [
+            ("workers", old.workers == new.workers),
+            ("status", old.socket == new.socket),
+            ("log", old.log == new.log),
+        ] {
+            if !is_same {
+                warn!("the new value of `{key}` needs a restart");
+            }
+        }
+    }
+
+    /// Logs a failed accept, unless it is one of many.
+    pub(crate) fn log_failed_accept(&self, error: &io::Error) {
+        if self.log_limit.admit() {
+            warn!("cannot accept a connection: {error}");
+        }
+    }
+
+    /// Writes the queued lines of the access log, for a limited time.
+    pub(crate) fn close_access_log(&self) {
+        if let Some(log) = self.log() {
+            log.close();
+        }
     }
 
     /// Connection limit: two files per connection, minus a reserve for the proxy itself.
     fn connection_limit(&self, config: &Config) -> u64 {
         (config.limits.connections as u64).min(self.files.saturating_sub(64) / 2)
+    }
+
+    /// Connection limit of one client. With fewer files than configured connections it shrinks in
+    /// proportion, so that one client does not take all places.
+    fn per_client_limit(&self, config: &Config) -> u64 {
+        let (limits, total) = (&config.limits, self.connection_limit(config));
+        let share =
+            (u128::from(total) * limits.per_client as u128).div_ceil(limits.connections.max(1) as u128);
+        (limits.per_client as u64).min(u64::try_from(share).unwrap_or(u64::MAX)).max(1)
     }
 
     /// Current status.
@@ -148,6 +201,13 @@ impl Shared {
     }
 }
 
+/// Opened access log that is not yet in use.
+enum LogChange {
+    /// The same log with its file opened again.
+    Reopen(Arc<AccessLog>, Output),
+    Replace(Option<Arc<AccessLog>>),
+}
+
 /// Permit for one client connection; released on drop.
 pub(crate) struct ConnectionPermit {
     shared: Arc<Shared>,
@@ -163,7 +223,7 @@ impl ConnectionPermit {
             return None;
         }
         let count = clients.entry(client).or_default();
-        if *count >= config.limits.per_client {
+        if *count as u64 >= shared.per_client_limit(config) {
             return None;
         }
         *count += 1;
@@ -197,50 +257,18 @@ fn client_key(address: IpAddr) -> IpAddr {
 /// The proxy's listeners and status socket.
 pub(crate) struct Server {
     shared: Arc<Shared>,
-    listeners: Vec<(Listen, SocketAddr, JoinHandle<()>)>,
+    listeners: Listeners,
     /// File and task of the status socket.
     status: Option<(SocketFile, JoinHandle<()>)>,
-}
-
-/// Unsent bytes that the kernel buffers per connection (`TCP_NOTSENT_LOWAT`).
-pub(crate) const NOTSENT_LOWAT_BYTES: u32 = 128 << 10;
-/// Queue length for TCP Fast Open.
-const FAST_OPEN_QUEUE_LEN: i32 = 256;
-
-fn open(listen: &Listen) -> Result<(TcpListener, SocketAddr), Error> {
-    let listener = bind(listen, None)?;
-    let own = |error| Error::setup(format!("listen at {}", listen.address), error);
-    let listener = TcpListener::from_std(listener).map_err(own)?;
-    let address = listener.local_addr().map_err(own)?;
-    Ok((listener, address))
-}
-
-/// Opens a listening socket in the namespace of the calling thread, with a congestion control.
-pub(crate) fn bind(listen: &Listen, congestion: Option<&str>) -> Result<std::net::TcpListener, Error> {
-    let convert = listen.serve == crate::config::ListenerProtocol::Convert;
-    let options = Options {
-        congestion: congestion.map(str::to_owned),
-        // Accepted sockets inherit these options. Relayed data is already coalesced.
-        no_delay: true,
-        notsent_lowat: Some(NOTSENT_LOWAT_BYTES),
-        // The kernel doubles the value.
-        send_buffer: listen.send_buffer.map(|bytes| bytes as usize / 2),
-        transparent: listen.serve == crate::config::ListenerProtocol::Transparent,
-        fast_open: convert.then_some(FAST_OPEN_QUEUE_LEN),
-        ..Options::default()
-    };
-    let listener = socket::listen(listen.address, listen.protocol, &options)?;
-    let own = |error| Error::setup(format!("listen at {}", listen.address), error);
-    listener.set_nonblocking(true).map_err(own)?;
-    Ok(listener)
 }
 
 impl Server {
     /// Binds all listeners and starts accepting.
     pub(crate) fn listen(shared: Arc<Shared>) -> Result<Self, Error> {
-        let mut server = Self { shared, listeners: Vec::new(), status: None };
+        let listeners = Listeners::new(Arc::clone(&shared));
+        let mut server = Self { shared, listeners, status: None };
         let config = server.shared.config();
-        let opened = config.listen.iter().map(open).collect::<Result<Vec<_>, _>>()?;
+        let opened = config.listen.iter().map(Opened::new).collect::<Result<Vec<_>, _>>()?;
         if let Some(path) = &config.socket {
             let (listener, file) = status::bind(path)?;
             let shared = Arc::clone(&server.shared);
@@ -254,40 +282,22 @@ impl Server {
                 server.shared.files
             );
         }
-        server.shared.open_access_log(&config)?;
-        for (listen, (listener, address)) in config.listen.iter().zip(opened) {
-            server.add(*listen, listener, address);
+        let log = server.shared.open_access_log(&config)?;
+        server.shared.use_access_log(log);
+        for one in opened {
+            server.listeners.add(one);
         }
         server.publish_listeners();
         Ok(server)
     }
 
-    fn add(&mut self, listen: Listen, listener: TcpListener, address: SocketAddr) {
-        info!("listening at {address} ({})", listen.serve.name());
-        let task = tokio::spawn(accept(Arc::clone(&self.shared), listen, listener));
-        self.listeners.push((listen, address, task));
-    }
-
-    /// Accepts connections of a listener that another thread has opened.
-    fn accept_from(&mut self, listen: Listen, listener: std::net::TcpListener) {
-        match TcpListener::from_std(listener).and_then(|listener| Ok((listener.local_addr()?, listener))) {
-            Ok((address, listener)) => self.add(listen, listener, address),
-            Err(error) => warn!("cannot accept connections: {error}"),
-        }
-    }
-
     /// Publishes the listeners in the status.
     fn publish_listeners(&self) {
-        let listeners = self.listeners.iter().map(|(listen, address, _)| Listening {
-            address: address.to_string(),
-            serve: listen.serve.name().to_owned(),
-            protocol: if listen.protocol == Protocol::Mptcp { "mptcp" } else { "tcp" }.to_owned(),
-        });
-        *self.shared.listening.lock().unwrap_or_else(PoisonError::into_inner) = listeners.collect();
+        *self.shared.listening.lock().unwrap_or_else(PoisonError::into_inner) = self.listeners.describe();
     }
 
     pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
-        self.listeners.iter().map(|one| one.1).collect()
+        self.listeners.addresses()
     }
 
     /// Serves until shutdown, then drains.
@@ -298,15 +308,13 @@ impl Server {
         loop {
             tokio::select! {
                 Some(request) = received.recv() => match request {
-                    Request::Reload(config, tx) => _ = tx.send(self.reload(*config)),
-                    Request::Accept(listen, listener) => self.accept_from(listen, listener),
+                    Request::Reload(config, tx) => _ = tx.send(self.reload(*config).await),
+                    Request::Accept(listen, listener) => self.listeners.add_foreign(listen, listener),
                 },
                 _ = phase.wait_for(|phase| *phase != Phase::Serving) => break,
             }
         }
-        for (_, _, task) in &self.listeners {
-            task.abort();
-        }
+        self.listeners.close();
         let wait = self.shared.config().timeouts.drain;
         let finish = async {
             loop {
@@ -327,46 +335,15 @@ impl Server {
         }
     }
 
-    /// Applies a new configuration; fallible steps come first.
-    fn reload(&mut self, config: Config) -> Result<(), Error> {
-        let stays = |listen: &Listen, others: &[Listen]| others.contains(listen);
-        let now: Vec<Listen> = self.listeners.iter().map(|one| one.0).collect();
-        let new: Vec<Listen> = config.listen.iter().filter(|one| !stays(one, &now)).copied().collect();
-        // An address whose options change is free only after its listener has closed.
-        let again = |listen: &Listen| now.iter().any(|one| one.address == listen.address);
-        let opened = new
-            .iter()
-            .filter(|listen| !again(listen))
-            .map(|listen| Ok((*listen, open(listen)?)))
-            .collect::<Result<Vec<_>, Error>>()?;
-        self.shared.open_access_log(&config)?;
-        self.listeners.retain(|(listen, address, task)| {
-            let stays = stays(listen, &config.listen);
-            if !stays {
-                info!("stopped listening at {address}");
-                task.abort();
-            }
-            stays
-        });
-        for (listen, (listener, address)) in opened {
-            self.add(listen, listener, address);
-        }
-        let later: Vec<Listen> = new.into_iter().filter(again).collect();
+    /// Applies a new configuration, or keeps the old one as a whole.
+    async fn reload(&mut self, config: Config) -> Result<(), Error> {
+        let log = self.shared.open_access_log(&config)?;
+        let change = self.listeners.prepare(&config.listen)?;
+        // Nothing fails from here on.
+        self.shared.use_access_log(log);
+        self.shared.warn_of_restart(&config);
         *self.shared.config.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
-        for listen in later {
-            // The kernel frees the address when the old listener's task is dropped.
-            let shared = Arc::clone(&self.shared);
-            let task = tokio::spawn(async move {
-                for _ in 0..50 {
-                    match open(&listen) {
-                        Ok((listener, _)) => return accept(shared, listen, listener).await,
-                        Err(_) => sleep(Duration::from_millis(20)).await,
-                    }
-                }
-                warn!("cannot rebind {}", listen.address);
-            });
-            self.listeners.push((listen, listen.address, task));
-        }
+        self.listeners.apply(change).await;
         self.publish_listeners();
         info!("configuration reloaded");
         Ok(())
@@ -381,21 +358,8 @@ impl Drop for Server {
     }
 }
 
-/// Accepts connections until the task is aborted.
-async fn accept(shared: Arc<Shared>, listen: Listen, listener: TcpListener) {
-    loop {
-        match listener.accept().await {
-            Ok((stream, client)) => on_accept(&shared, listen, stream, client),
-            Err(error) => {
-                // Usually out of file descriptors or memory: wait, and keep open connections.
-                warn!("cannot accept a connection: {error}");
-                sleep(Duration::from_millis(100)).await;
-            }
-        }
-    }
-}
-
-fn on_accept(shared: &Arc<Shared>, listen: Listen, stream: TcpStream, client: SocketAddr) {
+/// Admits a client and starts its session.
+pub(crate) fn on_accept(shared: &Arc<Shared>, listen: Listen, stream: TcpStream, client: SocketAddr) {
     let config = shared.config();
     let counters = &shared.counters;
     Counters::count(&counters.accepted);

@@ -17,6 +17,7 @@ mod plot;
 mod profiles;
 mod provenance;
 mod proxy;
+mod proxy_log;
 mod results;
 mod shipped;
 mod support;

@@ -4,20 +4,20 @@ use crate::support::{Place, output_of, tandem};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 /// A running proxy and its folder.
-struct Running {
+pub(crate) struct Running {
     child: Child,
-    place: Place,
+    pub(crate) place: Place,
 }
 
 const CONFIG: &str = "[[listen]]\naddress = '127.0.0.1:0'\nprotocol = 'tcp'\n\
     [destinations]\nallow = ['127.0.0.0/8']\n[timeouts]\ndrain = '10s'\n";
 
-fn until(what: &str, mut so: impl FnMut() -> bool) {
+pub(crate) fn until(what: &str, mut so: impl FnMut() -> bool) {
     let start = Instant::now();
     while !so() {
         assert!(start.elapsed() < Duration::from_secs(20), "timeout: {what}");
@@ -26,13 +26,26 @@ fn until(what: &str, mut so: impl FnMut() -> bool) {
 }
 
 fn begin(place: Place) -> Running {
-    let child = place.command(&["proxy", "--config", "proxy.toml"]).spawn().expect("the program starts");
+    running(place, &[])
+}
+
+/// Starts the proxy, by `command` if it is not empty, and waits until it answers.
+pub(crate) fn running(place: Place, command: &[&str]) -> Running {
+    let mut program = match command {
+        [] => place.command(&["proxy", "--config", "proxy.toml"]),
+        [name, arguments @ ..] => {
+            let mut program = Command::new(name);
+            program.args(arguments).current_dir(place.path()).stdin(Stdio::null()).stderr(Stdio::piped());
+            program
+        }
+    };
+    let child = program.spawn().expect("the program starts");
     let running = Running { child, place };
     until("it answers", || running.status().is_some());
     running
 }
 
-fn configured(more: &str) -> Place {
+pub(crate) fn configured(more: &str) -> Place {
     let place = Place::new();
     let socket = place.path().join("proxy.sock");
     place.write("proxy.toml", &format!("{CONFIG}{more}[status]\nsocket = '{}'\n", socket.display()));
@@ -46,9 +59,7 @@ impl Running {
     }
 
     fn tunnel(&self, to: std::net::SocketAddr) -> (TcpStream, String) {
-        let status = self.status().expect("it answers");
-        let at = status["listening"][0]["address"].as_str().expect("it listens").to_owned();
-        let mut stream = TcpStream::connect(at).expect("it listens");
+        let mut stream = TcpStream::connect(self.address()).expect("it listens");
         stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a socket");
         write!(stream, "CONNECT {to} HTTP/1.1\r\nHost: {to}\r\nConnection: close\r\n\r\n")
             .expect("it listens");
@@ -57,7 +68,31 @@ impl Running {
         (stream, String::from_utf8_lossy(&first).into_owned())
     }
 
-    fn signal(&self, name: &str) {
+    /// Process number.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Address of the first listener.
+    pub(crate) fn address(&self) -> String {
+        let status = self.status().expect("it answers");
+        status["listening"][0]["address"].as_str().expect("it listens").to_owned()
+    }
+
+    /// A counter of the status.
+    pub(crate) fn totals(&self, name: &str) -> u64 {
+        self.status().expect("it answers")["totals"][name].as_u64().expect("a number")
+    }
+
+    /// Waits for the end, which must be a success; returns the log.
+    pub(crate) fn await_end(&mut self) -> String {
+        assert_eq!(self.child.wait().expect("it ends").code(), Some(0));
+        let mut log = String::new();
+        self.child.stderr.take().expect("a pipe").read_to_string(&mut log).expect("text");
+        log
+    }
+
+    pub(crate) fn signal(&self, name: &str) {
         let done = Command::new("kill").args(["-s", name, &self.child.id().to_string()]).status();
         assert!(done.expect("there is a kill").success());
     }

@@ -56,6 +56,9 @@ pub struct Options {
     /// On a listener: accept connections to foreign addresses, as redirected by TPROXY
     /// (`IP_TRANSPARENT`, ip(7)).
     pub transparent: bool,
+    /// On a listener: share the port with other listeners of this user that do so too
+    /// (SO_REUSEPORT, socket(7)).
+    pub reuse_port: bool,
     /// Limit of unsent bytes in the kernel (`TCP_NOTSENT_LOWAT`, tcp(7)). Data for a slow peer then
     /// stays in the application.
     pub notsent_lowat: Option<u32>,
@@ -82,11 +85,23 @@ pub fn listen(address: SocketAddr, protocol: Protocol, options: &Options) -> Res
         option::set_number(&socket, libc::SOL_TCP, TCP_FASTOPEN, pending)
             .map_err(|error| Error::system("enable TCP Fast Open", error))?;
     }
+    if options.reuse_port {
+        set_reuse_port(&socket, true)?;
+    }
     sockopt::set_socket_reuseaddr(&socket, true)
         .and_then(|()| net::bind(&socket, &address))
         .and_then(|()| net::listen(&socket, options.backlog.unwrap_or(4096)))
         .map_err(|error| Error::system(doing(), error))?;
     Ok(socket.into())
+}
+
+/// Lets a listener share its port with other listeners of this user that do so too (SO_REUSEPORT,
+/// socket(7)).
+///
+/// # Errors
+/// Fails when the socket is not a listener, or not yet bound and closed.
+pub fn set_reuse_port(listener: impl AsFd, shares: bool) -> Result<(), Error> {
+    sockopt::set_socket_reuseport(listener, shares).map_err(|error| Error::system("share a port", error))
 }
 
 /// Connects to `address`.

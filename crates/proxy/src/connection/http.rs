@@ -217,7 +217,7 @@ fn log_request(client: &Client, request: &Request, status: u16, (began, up, down
         bytes_down: client.down.load(Relaxed) - down,
         ..LogRecord::default()
     };
-    log.line(&line, client.counters());
+    log.line(&line);
 }
 
 /// Sends a request to the server, with its body concurrent to the response. Returns the status and

@@ -27,6 +27,8 @@ use tokio::time::{Instant, timeout_at};
 
 /// Outcome of a client whose request timed out.
 const TOO_SLOW: &str = "too slow";
+/// Outcome of a session that does not reach its end, because the proxy ends first.
+const CUT: &str = "shutdown";
 /// Bytes read at once before the relay starts.
 const READ_CHUNK_BYTES: usize = 4096;
 
@@ -79,7 +81,7 @@ pub(crate) async fn serve(
         user: None,
         destination: None,
         server: None,
-        outcome: "closed",
+        outcome: CUT,
         reason: None,
         subflows: SubflowStats::new(is_mptcp),
     };
@@ -107,7 +109,16 @@ pub(crate) async fn serve(
         // Reset: otherwise the kernel keeps a half-closed connection for a while.
         _ = socket::abort(&client.stream);
     }
-    client.log();
+    if client.log_context.outcome == CUT {
+        client.log_context.outcome = "closed";
+    }
+}
+
+impl Drop for Client {
+    /// Logs the connection, also when the end of the proxy cuts it.
+    fn drop(&mut self) {
+        self.log();
+    }
 }
 
 impl Client {
@@ -128,12 +139,6 @@ impl Client {
 
     fn counters(&self) -> &Counters {
         &self.shared.counters
-    }
-
-    /// Counters of bytes from the client and to the client.
-    fn byte_counters(&self) -> (ByteCounters<'_>, ByteCounters<'_>) {
-        let counters = self.counters();
-        (ByteCounters([&counters.bytes_up, &self.up]), ByteCounters([&counters.bytes_down, &self.down]))
     }
 
     /// Appends more of the client's request to the buffer, until the deadline.
@@ -206,16 +211,18 @@ impl Client {
         let mut up = Flow::new(std::mem::take(&mut self.buffer));
         let mut down = Flow::new(server.early_data);
         let total = self.config.timeouts.total.map(|total| self.since + total);
-        let mut subflows = std::mem::take(&mut self.log_context.subflows);
+        let counters = &self.shared.counters;
+        let bytes =
+            (ByteCounters([&counters.bytes_up, &self.up]), ByteCounters([&counters.bytes_down, &self.down]));
+        let (stream, subflows) = (&self.stream, &mut self.log_context.subflows);
         let end = relay::relay_both(
-            (&self.stream, &server.stream),
+            (stream, &server.stream),
             (&mut up, &mut down),
-            self.byte_counters(),
+            bytes,
             (self.config.relay_options(), total),
-            || subflows.sample(&self.stream),
+            || subflows.sample(stream),
         )
         .await;
-        self.log_context.subflows = subflows;
         self.log_context.outcome = end.name();
         if matches!(end, End::Idle | End::TooLong) {
             Counters::count(&self.counters().timed_out);
@@ -223,10 +230,11 @@ impl Client {
     }
 
     /// Logs the connection.
-    fn log(mut self) {
+    fn log(&mut self) {
         let Some(log) = self.shared.log() else { return };
         self.log_context.subflows.sample(&self.stream);
         let is_mptcp = self.log_context.subflows.is_mptcp;
+        let subflows = self.log_context.subflows.take();
         let line = LogRecord {
             event: "connection",
             time: access::now(),
@@ -241,9 +249,9 @@ impl Client {
             bytes_up: self.up.load(Relaxed),
             bytes_down: self.down.load(Relaxed),
             protocol: Some(if is_mptcp { "mptcp" } else { "tcp" }),
-            subflows: self.log_context.subflows.into_subflows(),
+            subflows,
             ..LogRecord::default()
         };
-        log.line(&line, &self.shared.counters);
+        log.line(&line);
     }
 }

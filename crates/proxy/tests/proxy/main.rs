@@ -1,6 +1,7 @@
 //! Integration tests of a proxy on the loopback interface.
 #![allow(clippy::unwrap_used, reason = "tests panic on failure")]
 
+mod access_log;
 mod attacks;
 mod converter;
 mod http;
@@ -8,5 +9,6 @@ mod operation;
 mod programs;
 mod redirected;
 mod refusals;
+mod reload;
 mod support;
 mod tunnel;
