@@ -49,6 +49,8 @@ counters! {
     bad_requests,
     /// Requests without valid credentials.
     unauthorized,
+    /// Requests refused without verification of the password, after failed logins.
+    locked_out,
     /// Requests for a destination that the rules reject.
     refused_destinations,
     /// Requests whose server was not found, not reachable or answered invalidly.

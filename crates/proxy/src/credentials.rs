@@ -1,10 +1,8 @@
-//! Usernames and passwords. `Debug` never prints a password.
+//! Usernames and passwords of requests. `Debug` never prints a password.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use core::fmt;
-use sha2::{Digest, Sha256};
-use subtle::{Choice, ConstantTimeEq};
 
 /// Username and password.
 #[derive(Clone, PartialEq, Eq)]
@@ -47,63 +45,6 @@ impl Credential {
     }
 }
 
-/// Users who may connect. Only digests of their passwords are stored.
-#[derive(Clone, PartialEq, Eq, Default)]
-pub struct Users {
-    all: Vec<(String, [u8; 32])>,
-}
-
-impl fmt::Debug for Users {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.all.iter().map(|(username, _)| username)).finish()
-    }
-}
-
-impl Users {
-    /// Parses lines of `username:password`. Empty lines and lines that begin with `#` are ignored.
-    ///
-    /// # Errors
-    /// The number of the first malformed or duplicate line, and the reason.
-    pub fn parse(text: &str) -> Result<Self, (usize, &'static str)> {
-        let mut users = Self::default();
-        for (at, line) in text.lines().enumerate() {
-            let line = line.trim_end_matches('\r');
-            if line.trim().is_empty() || line.starts_with('#') {
-                continue;
-            }
-            let one = Credential::parse(line).ok_or((at + 1, "not `username:password`"))?;
-            if users.all.iter().any(|(username, _)| *username == one.username) {
-                return Err((at + 1, "duplicate username"));
-            }
-            users.add(&one);
-        }
-        Ok(users)
-    }
-
-    /// Adds a user.
-    pub fn add(&mut self, one: &Credential) {
-        self.all.push((one.username.clone(), digest(&one.password)));
-    }
-
-    /// Whether there are no users.
-    pub fn is_empty(&self) -> bool {
-        self.all.is_empty()
-    }
-
-    /// Verifies a credential in constant time: compares digests, and visits every user.
-    pub fn verify(&self, one: &Credential) -> bool {
-        let expected = digest(&one.password);
-        let matches = |(username, password): &(String, [u8; 32])| {
-            username.as_bytes().ct_eq(one.username.as_bytes()) & password.ct_eq(&expected)
-        };
-        self.all.iter().map(matches).fold(Choice::from(0), |known, matches| known | matches).into()
-    }
-}
-
-fn digest(password: &str) -> [u8; 32] {
-    Sha256::digest(password.as_bytes()).into()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -127,22 +68,9 @@ mod tests {
     }
 
     #[test]
-    fn users_are_verified_by_username_and_password() {
-        let users = Users::parse("# users\nann:secret:with colon\n\nbob:x\r\n").unwrap();
-        let know = |text| users.verify(&Credential::parse(text).unwrap());
-        assert!(know("ann:secret:with colon") && know("bob:x"));
-        assert!(!know("ann:x") && !know("bob:secret:with colon") && !know("eve:x") && !know("ann:secret"));
-        assert_eq!(Users::parse("ann:a\nann:b"), Err((2, "duplicate username")));
-        assert_eq!(Users::parse("\nann"), Err((2, "not `username:password`")));
-        assert!(Users::default().is_empty() && !Users::default().verify(&Credential::parse("a:b").unwrap()));
-    }
-
-    #[test]
     fn debug_output_contains_no_password() {
         let one = Credential::parse("ann:hunter2").unwrap();
-        let mut users = Users::default();
-        users.add(&one);
-        let shown = format!("{one:?} {users:?}");
+        let shown = format!("{one:?}");
         assert!(shown.contains("ann") && !shown.contains("hunter2"), "{shown}");
     }
 }

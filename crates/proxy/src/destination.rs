@@ -62,6 +62,14 @@ impl Destination {
         }
     }
 
+    /// Whether it is on this host by its address, or by the name `localhost`.
+    pub(crate) fn is_loopback(&self) -> bool {
+        match &self.host {
+            Host::Address(address) => address.to_canonical().is_loopback(),
+            Host::Name(name) => name == "localhost",
+        }
+    }
+
     /// Form for a request target or `Host`: omits the port if it is the default.
     pub fn authority(&self, default_port: u16) -> String {
         if self.port == default_port { self.host.to_string() } else { self.to_string() }

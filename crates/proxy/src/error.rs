@@ -20,6 +20,17 @@ pub enum Error {
         /// Protocol of the listener.
         serve: ListenerProtocol,
     },
+    /// Clients would send passwords in clear over a network.
+    #[error("the listener at {at} ({}) would receive passwords in clear text over a network", serve.name())]
+    ClearPasswords {
+        /// Listening address.
+        at: SocketAddr,
+        /// Protocol of the listener.
+        serve: ListenerProtocol,
+    },
+    /// The proxy would send its credential in clear over a network.
+    #[error("the credential would reach the upstream {0} in clear text over a network")]
+    ClearCredential(String),
     /// A thread, the access log or a socket could not be set up.
     #[error("cannot {doing}: {source}")]
     Setup {
@@ -54,6 +65,10 @@ impl Error {
                 "restrict the clients by `allow = [\"192.0.2.0/24\"]` or `users = \"FILE\"` in `[clients]`"
             }
             Self::Socket(error) => error.hint(),
+            Self::ClearPasswords { .. } => {
+                "listen on loopback, or accept the risk: `clear_passwords = true` in `[clients]`"
+            }
+            Self::ClearCredential(_) => "accept the risk: `clear_passwords = true` in `[upstream]`",
             Self::Setup { .. } => "",
             Self::AlreadyRunning(_) => "see `tandem proxy status`; stop it before starting another one",
         }

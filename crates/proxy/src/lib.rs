@@ -12,6 +12,7 @@ pub mod destination;
 pub mod front;
 pub mod network;
 pub mod status;
+pub mod users;
 
 mod access;
 mod access_log;
@@ -20,8 +21,10 @@ mod connect;
 mod connection;
 mod counters;
 mod error;
+mod failed_logins;
 mod listener;
 mod log_limit;
+mod logins;
 mod proxy;
 mod refusal;
 mod relay;

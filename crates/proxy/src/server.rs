@@ -8,6 +8,7 @@ use crate::counters::Counters;
 use crate::destination::Destination;
 use crate::listener::{Listeners, Opened};
 use crate::log_limit::LogLimit;
+use crate::logins::Logins;
 use crate::status::{self, Listening, Status};
 use crate::{Config, Error};
 use linux::socket;
@@ -18,7 +19,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::net::TcpStream;
 use tokio::sync::{Notify, Semaphore, mpsc, watch};
 use tokio::task::JoinHandle;
@@ -62,6 +63,7 @@ pub(crate) struct Shared {
     ended: Notify,
     log: RwLock<Option<Arc<AccessLog>>>,
     log_limit: LogLimit,
+    pub(crate) logins: Logins,
     began: Instant,
     /// Limit of open files of this process.
     files: u64,
@@ -73,6 +75,7 @@ impl Shared {
         let (requests, received) = mpsc::unbounded_channel();
         Self {
             lookups: Semaphore::new(config.limits.lookups.max(1)),
+            logins: Logins::new(config.clients.users.clone()),
             config: RwLock::new(Arc::new(config)),
             counters: Arc::default(),
             phase: watch::Sender::new(Phase::Serving),
@@ -188,6 +191,13 @@ impl Shared {
         }
     }
 
+    /// Logs that a client has to wait after failed logins.
+    pub(crate) fn log_lock_out(&self, client: SocketAddr, wait: Duration) {
+        if self.log_limit.admit() {
+            warn!(%client, "failed logins: its address has to wait {} s", wait.as_secs());
+        }
+    }
+
     /// Logs a client that the rules reject.
     fn log_rejected_client(&self, client: SocketAddr) {
         if self.log_limit.admit() {
@@ -247,7 +257,7 @@ impl Drop for ConnectionPermit {
 }
 
 /// Key of a client for limits: an IPv4 address, or an IPv6 /64 prefix.
-fn client_key(address: IpAddr) -> IpAddr {
+pub(crate) fn client_key(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => IpAddr::V6((u128::from(address) & (u128::MAX << 64)).into()),
         address @ IpAddr::V4(_) => address,
@@ -342,6 +352,7 @@ impl Server {
         // Nothing fails from here on.
         self.shared.use_access_log(log);
         self.shared.warn_of_restart(&config);
+        self.shared.logins.replace_users(config.clients.users.clone());
         *self.shared.config.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
         self.listeners.apply(change).await;
         self.publish_listeners();

@@ -35,7 +35,7 @@ pub(crate) use init::Init;
 pub(crate) use play::{CmcdMode, Play};
 pub(crate) use plot::{Plot, PlotFile, PlotFormat};
 pub(crate) use profiles::{Completions, Profiles};
-pub(crate) use proxy::{Proxy, ProxyCommand, ProxyRules, ProxyStatus};
+pub(crate) use proxy::{Proxy, ProxyCommand, ProxyPasswd, ProxyRules, ProxyStatus};
 pub(crate) use reproduce::{Paper, Reproduce, World};
 pub(crate) use run::Run;
 pub(crate) use schema::Schema;

@@ -24,6 +24,7 @@ Examples:
   tandem proxy example-config > proxy.toml
   tandem proxy --config proxy.toml --check
   tandem proxy --config proxy.toml
+  tandem proxy passwd proxy.users ann                   asks for Ann's password
   tandem proxy status
   tandem proxy rules --port 3129 --interface wlan0      for programs without proxy support
   tandem proxy unit > tandem-proxy.service              a hardened systemd unit
@@ -62,6 +63,7 @@ pub(crate) enum ProxyCommand {
     Status(ProxyStatus),
     /// Print a commented configuration with every key
     ExampleConfig,
+    Passwd(ProxyPasswd),
     Rules(ProxyRules),
     /// Print a hardened systemd unit
     Unit {
@@ -89,6 +91,31 @@ pub(crate) struct ProxyStatus {
     /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub(crate) format: Format,
+}
+
+/// Set the password of a user, or remove the user.
+///
+/// Asks for the password on the terminal and writes its hash (argon2id) into a file for the key
+/// `users` of the configuration. Other lines of the file stay. Only its owner can read the file.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tandem proxy passwd /etc/tandem/proxy.users ann            add Ann, or change her password
+  tandem proxy passwd /etc/tandem/proxy.users ann --delete
+  pwgen -s 20 1 | tee ann.txt | tandem proxy passwd proxy.users ann --stdin")]
+pub(crate) struct ProxyPasswd {
+    /// Users file; created if there is none
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) file: PathBuf,
+    /// Name of the user
+    #[arg(value_name = "USER")]
+    pub(crate) user: String,
+    /// Read the password from the first line of standard input
+    #[arg(long)]
+    pub(crate) stdin: bool,
+    /// Remove the user
+    #[arg(long, conflicts_with = "stdin")]
+    pub(crate) delete: bool,
 }
 
 /// Print nftables rules that redirect connections to a transparent listener.

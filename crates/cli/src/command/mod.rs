@@ -11,6 +11,7 @@ pub(crate) mod fidelity;
 pub(crate) mod gateway;
 pub(crate) mod init;
 mod lwi_page;
+mod passwd;
 pub(crate) mod play;
 pub(crate) mod profiles;
 pub(crate) mod proxy;

@@ -27,6 +27,7 @@ pub(crate) fn run(arguments: &Proxy, terminal: Terminal) -> Result<(), Failure> 
     match &arguments.command {
         Some(ProxyCommand::Status(arguments)) => status(arguments, terminal),
         Some(ProxyCommand::ExampleConfig) => output::write(EXAMPLE),
+        Some(ProxyCommand::Passwd(arguments)) => super::passwd::run(arguments, terminal),
         Some(ProxyCommand::Rules(rules)) => output::write(&script(rules)),
         Some(ProxyCommand::Unit { config }) => {
             Unit::Proxy.print([OsStr::new("proxy"), OsStr::new("--config"), config.as_os_str()])
@@ -102,12 +103,10 @@ fn from_command_line(arguments: &Proxy) -> Config {
     config.clients.allow.clone_from(&arguments.allow);
     config.destinations.allow.clone_from(&arguments.allow_destination);
     config.agent.clone_from(&arguments.agent);
-    config.upstream = arguments.upstream.clone().map(|destination| Upstream {
-        destination,
-        speak: UpstreamProtocol::Connect,
-        protocol: Protocol::Mptcp,
-        credential: None,
-    });
+    config.upstream = arguments
+        .upstream
+        .clone()
+        .map(|destination| Upstream::new(destination, UpstreamProtocol::Connect, Protocol::Mptcp));
     config
 }
 

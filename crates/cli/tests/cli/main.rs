@@ -11,6 +11,7 @@ mod folder;
 mod help;
 mod log;
 mod mistakes;
+mod passwd;
 mod pipes;
 mod play;
 mod plot;

@@ -173,8 +173,15 @@ static CLIENTS: Table = Table {
             name: "users",
             shape: Text,
             need: Absent("no authentication"),
-            doc: "file with lines of `username:password`, readable by its owner only",
+            doc: "file with lines of `username:hash`, which `tandem proxy passwd` writes; readable by its owner only",
             example: "\"/etc/tandem/proxy.users\"",
+        },
+        Key {
+            name: "clear_passwords",
+            shape: Shape::Flag,
+            need: Default("false"),
+            doc: "accepts passwords in clear text over networks, where everybody on the way can read them",
+            example: "true",
         },
     ],
 };
@@ -240,6 +247,13 @@ static UPSTREAM: Table = Table {
             need: Absent("no credentials"),
             doc: "file with one line of `username:password`, readable by its owner only",
             example: "\"/etc/tandem/proxy.credential\"",
+        },
+        Key {
+            name: "clear_passwords",
+            shape: Shape::Flag,
+            need: Default("false"),
+            doc: "sends the credential in clear text over networks, where everybody on the way can read it",
+            example: "true",
         },
     ],
 };

@@ -6,10 +6,11 @@ mod read;
 pub use read::{EXAMPLE, Files};
 
 use crate::Error;
-use crate::credentials::{Credential, Users};
+use crate::credentials::Credential;
 use crate::destination::{Destination, Rules};
 use crate::network::Network;
 use crate::relay::RelayOptions;
+use crate::users::Users;
 use linux::socket::Protocol;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -97,6 +98,8 @@ pub struct Clients {
     pub allow: Vec<Network>,
     /// Accepted users. If empty, no authentication takes place.
     pub users: Users,
+    /// Whether clients may send passwords in clear over a network.
+    pub clear_passwords: bool,
 }
 
 /// Next proxy on the way to servers.
@@ -110,6 +113,15 @@ pub struct Upstream {
     pub protocol: Protocol,
     /// Credential to present.
     pub credential: Option<Credential>,
+    /// Whether the credential may be sent in clear over a network.
+    pub clear_passwords: bool,
+}
+
+impl Upstream {
+    /// Upstream without a credential.
+    pub const fn new(destination: Destination, speak: UpstreamProtocol, protocol: Protocol) -> Self {
+        Self { destination, speak, protocol, credential: None, clear_passwords: false }
+    }
 }
 
 /// Protocol between this proxy and the next one.
@@ -208,28 +220,50 @@ impl Default for Timeouts {
 }
 
 impl Config {
-    /// Rejects configurations that would be an open proxy. [`crate::Proxy::start`] runs this check,
-    /// so that no caller can skip it.
+    /// Rejects configurations that would be an open proxy, or that send passwords in clear over a
+    /// network. [`crate::Proxy::start`] runs this check, so that no caller can skip it.
     ///
     /// # Errors
-    /// [`Error::OpenProxy`] with the first listener that everybody could use.
+    /// [`Error::OpenProxy`] or [`Error::ClearPasswords`] with the first such listener, or
+    /// [`Error::ClearCredential`].
     pub fn check(&self) -> Result<(), Error> {
-        for one in &self.listen {
-            // Convert and redirected connections have no authentication.
-            let by_name = !self.clients.users.is_empty()
-                && !matches!(
-                    one.serve,
-                    ListenerProtocol::Convert | ListenerProtocol::Transparent | ListenerProtocol::Redirected
-                );
-            let by_address = !self.clients.allow.is_empty()
-                && !self.clients.allow.iter().any(Network::covers_half_or_more);
-            let is_here =
-                one.address.ip().to_canonical().is_loopback() && one.serve != ListenerProtocol::Transparent;
-            if !is_here && !by_name && !by_address {
-                return Err(Error::OpenProxy { at: one.address, serve: one.serve });
-            }
+        self.listen.iter().try_for_each(|one| self.check_listener(one))?;
+        self.check_upstream()
+    }
+
+    /// [`Self::check`] for one listener.
+    pub(crate) fn check_listener(&self, one: &Listen) -> Result<(), Error> {
+        // Convert and redirected connections have no authentication.
+        let by_name = !self.clients.users.is_empty()
+            && !matches!(
+                one.serve,
+                ListenerProtocol::Convert | ListenerProtocol::Transparent | ListenerProtocol::Redirected
+            );
+        let by_address =
+            !self.clients.allow.is_empty() && !self.clients.allow.iter().any(Network::covers_half_or_more);
+        let is_here =
+            one.address.ip().to_canonical().is_loopback() && one.serve != ListenerProtocol::Transparent;
+        if !is_here && !by_name && !by_address {
+            return Err(Error::OpenProxy { at: one.address, serve: one.serve });
+        }
+        if by_name && !is_here && !self.clients.clear_passwords {
+            return Err(Error::ClearPasswords { at: one.address, serve: one.serve });
         }
         Ok(())
+    }
+
+    /// [`Self::check`] for the upstream.
+    pub(crate) fn check_upstream(&self) -> Result<(), Error> {
+        match &self.upstream {
+            Some(upstream)
+                if upstream.credential.is_some()
+                    && !upstream.clear_passwords
+                    && !upstream.destination.is_loopback() =>
+            {
+                Err(Error::ClearCredential(upstream.destination.to_string()))
+            }
+            _ => Ok(()),
+        }
     }
 }
 

@@ -2,8 +2,9 @@
 
 use super::{Config, Listen, ListenerProtocol, Upstream, UpstreamProtocol, format};
 use crate::Error;
-use crate::credentials::{Credential, Users};
+use crate::credentials::Credential;
 use crate::network::{Network, NetworkError};
+use crate::users::Users;
 use linux::socket::Protocol;
 use quantities::Quantities as _;
 use schema::node::{Fields, Node};
@@ -47,6 +48,7 @@ impl Reader<'_, '_> {
         if let Some(fields) = root.fields("clients") {
             config.clients.allow = self.networks(fields, "allow");
             config.clients.users = self.users(fields).unwrap_or_default();
+            config.clients.clear_passwords = fields.flag("clear_passwords").unwrap_or_default();
         }
         if let Some(fields) = root.fields("destinations") {
             config.destinations.allow = self.networks(fields, "allow");
@@ -90,16 +92,25 @@ impl Reader<'_, '_> {
         config
     }
 
-    /// Reports listeners that everybody could use.
+    /// Reports listeners that everybody could use, and passwords in clear text.
     fn open(&mut self, root: &Fields, config: &Config) {
         for (listen, node) in config.listen.iter().zip(root.list("listen")) {
-            let alone = Config { listen: vec![*listen], ..config.clone() };
-            if let (Err(error @ Error::OpenProxy { .. }), Some(fields)) = (alone.check(), node.fields()) {
+            if let (Err(error), Some(fields)) = (config.check_listener(listen), node.fields()) {
+                let expected = match error {
+                    Error::OpenProxy { .. } => "a loopback address, or a restriction of the clients",
+                    _ => "a loopback address",
+                };
                 self.problems
                     .add(fields.span("address"), error.to_string())
-                    .expected("a loopback address, or a restriction of the clients")
+                    .expected(expected)
                     .hint(error.hint());
             }
+        }
+        if let (Err(error), Some(fields)) = (config.check_upstream(), root.fields("upstream")) {
+            self.problems
+                .add(fields.span("credential"), error.to_string())
+                .expected("an upstream on loopback")
+                .hint(error.hint());
         }
     }
 
@@ -148,7 +159,7 @@ impl Reader<'_, '_> {
             .map_err(|reason| {
                 self.problems
                     .add(fields.span(key), format!("cannot read `{}`: {reason}", schema::read::clip(path)))
-                    .expected("a file with lines of `username:password` that only its owner can read")
+                    .expected("a file that only its owner can read")
                     .hint(format!("run `chmod 600 {}`", schema::read::clip(path)));
             })
             .ok()
@@ -162,9 +173,11 @@ impl Reader<'_, '_> {
             // Report the line number only: the line may contain a password.
             Err((line, reason)) => format!("line {line} of the file: {reason}"),
         };
+        let path = schema::read::clip(fields.text("users").unwrap_or_default());
         self.problems
             .add(fields.span("users"), problem)
-            .expected("lines of `username:password`, each username once");
+            .expected("lines of `username:hash` with a hash by argon2id, each username once")
+            .hint(format!("`tandem proxy passwd {path} NAME` asks for a password and writes its hash"));
         None
     }
 
@@ -195,7 +208,9 @@ impl Reader<'_, '_> {
                 .add(fields.key_span("credential"), "Convert does not support credentials")
                 .expected("no `credential` with `speak = \"convert\"`");
         }
-        Some(Upstream { destination, speak, protocol: protocol(fields, "protocol"), credential })
+        let clear_passwords = fields.flag("clear_passwords").unwrap_or_default();
+        let protocol = protocol(fields, "protocol");
+        Some(Upstream { destination, speak, protocol, credential, clear_passwords })
     }
 }
 

@@ -1,12 +1,17 @@
 use super::*;
 use proptest::prelude::*;
 
+/// A hash that no password has.
+const HASH: &str =
+    "$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+
 fn files(name: &str) -> Result<String, String> {
     match name {
-        "users" => Ok("ann:secret1\nbob:secret2\n".to_owned()),
+        "users" => Ok(format!("ann:{HASH}\nbob:{HASH}\n")),
+        "clear" => Ok("ann:secret1\nbob:secret2\n".to_owned()),
         "one" => Ok("ann:secret1\n".to_owned()),
         "none" => Ok("# empty\n".to_owned()),
-        "odd" => Ok("ann:secret1\nsecret2\n".to_owned()),
+        "odd" => Ok(format!("ann:{HASH}\nsecret2\n")),
         _ => Err("it is readable by others".to_owned()),
     }
 }
@@ -47,9 +52,9 @@ fn every_key_is_parsed() {
     let config = read(
         "servers = 'mptcp'\nworkers = 3\naccess_log = '-'\nlog = 'warn'\nagent = '/tmp/b.sock'\n\
         [[listen]]\naddress = '192.0.2.1:5124'\nserve = 'convert'\nprotocol = 'tcp'\n\
-        [clients]\nallow = ['192.0.2.0/24']\nusers = 'users'\n\
+        [clients]\nallow = ['192.0.2.0/24']\nusers = 'users'\nclear_passwords = true\n\
         [destinations]\nallow = ['10.0.0.0/8']\ndeny = ['10.1.0.0/16']\nports = [80]\n\
-        [upstream]\naddress = 'a.example:1080'\ncredential = 'one'\n\
+        [upstream]\naddress = 'a.example:1080'\ncredential = 'one'\nclear_passwords = true\n\
         [limits]\nconnections = 5\nper_client = 4\nhead = 2048\nlookups = 2\n\
         [timeouts]\nhandshake = '1s'\nconnect = '2s'\nidle = '3s'\nkeep_alive = '4s'\ntotal = '5s'\ndrain = '6s'\n\
         [status]\nsocket = '/tmp/a.sock'\n",
@@ -63,7 +68,7 @@ fn problems_name_their_place_and_no_secret() {
     let problems = read(
         "server = 'tcp'\n[[listen]]\naddress = 'localhost:1080'\nserve = 'sock5'\n\
         [clients]\nallow = ['192.0.2.1/24', '10/8']\nusers = 'odd'\n\
-        [destinations]\nports = [0]\n[upstream]\naddress = 'a'\ncredential = 'users'\n\
+        [destinations]\nports = [0]\n[upstream]\naddress = 'a'\ncredential = 'none'\n\
         [limits]\nconnections = 0\n[timeouts]\nidle = '5'\ntotal = '0s'\n",
     )
     .unwrap_err();
@@ -73,9 +78,15 @@ fn problems_name_their_place_and_no_secret() {
     insta::assert_snapshot!(problems);
     let of = |text: &str| read(text).unwrap_err()[0].message.clone();
     assert_eq!(of("clients = { users = 'none' }"), "the file contains no users");
+    let problem = &read("clients = { users = 'clear' }").unwrap_err()[0];
+    assert_eq!(problem.message, "line 1 of the file: the password is in clear text");
+    assert!(
+        problem.to_string().contains("tandem proxy passwd clear NAME")
+            && !problem.to_string().contains("secret1")
+    );
     assert_eq!(of("clients = { users = 'a' }"), "cannot read `a`: it is readable by others");
     assert_eq!(
-        of("upstream = { address = 'a:1', credential = 'odd' }"),
+        of("upstream = { address = 'a:1', credential = 'none' }"),
         "the file contains no `username:password`"
     );
 }
@@ -96,7 +107,10 @@ fn open_proxy_configuration_is_rejected() {
         "two halves of the address space"
     );
     assert_eq!(open("[clients]\nallow = ['192.0.2.0/24']\n"), None);
-    assert_eq!(open("[clients]\nusers = 'users'\n"), None);
+    let clear = "the listener at 0.0.0.0:1080 (auto) would receive passwords in clear text over a network";
+    assert_eq!(open("[clients]\nusers = 'users'\n").as_deref(), Some(clear));
+    assert_eq!(open("[clients]\nusers = 'users'\nallow = ['192.0.2.0/24']\n").as_deref(), Some(clear));
+    assert_eq!(open("[clients]\nusers = 'users'\nclear_passwords = true\n"), None);
     for serve in ["convert", "transparent"] {
         let reason = open(&format!("serve = '{serve}'\n[clients]\nusers = 'users'\n"));
         assert!(reason.is_some(), "{serve} has no authentication");
@@ -104,6 +118,14 @@ fn open_proxy_configuration_is_rejected() {
     }
     assert!(read("[[listen]]\naddress = '127.0.0.1:1080'\nserve = 'transparent'\n").is_err());
     assert!(read("[[listen]]\naddress = '[::ffff:127.0.0.1]:1080'\n").is_ok());
+    assert!(read("[clients]\nusers = 'users'\n").is_ok(), "passwords over loopback");
+    let upstream = |address: &str, more: &str| {
+        read(&format!("[upstream]\naddress = '{address}'\ncredential = 'one'\n{more}"))
+    };
+    let problem = upstream("proxy.example:1080", "").unwrap_err()[0].message.clone();
+    assert!(problem.contains("proxy.example:1080 in clear text"), "{problem}");
+    assert!(upstream("proxy.example:1080", "clear_passwords = true").is_ok());
+    assert!(upstream("127.0.0.1:1080", "").is_ok() && upstream("localhost:1080", "").is_ok());
 }
 
 proptest! {

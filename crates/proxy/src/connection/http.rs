@@ -1,7 +1,7 @@
 //! Client session for HTTP: requests in sequence, until CONNECT opens a tunnel.
 
 use super::players::{self, PlayerWatch};
-use super::{Client, READ_CHUNK_BYTES, TOO_SLOW};
+use super::{Access, Client, READ_CHUNK_BYTES, TOO_SLOW, unless_revoked};
 use crate::access::{self, LogRecord};
 use crate::connect::{ConnectError, Connected, read_some, write_all};
 use crate::counters::{ByteCounters, Counters};
@@ -48,7 +48,12 @@ pub(super) async fn serve(client: &mut Client) -> Option<Connected> {
     client.log_context.front = "http";
     let mut kept = None;
     loop {
-        let request = match next_request(client, kept.is_some()).await {
+        let revocation = client.revocation();
+        let Some(request) = unless_revoked(revocation, next_request(client, kept.is_some())).await else {
+            client.revoke();
+            return None;
+        };
+        let request = match request {
             Ok(Some(request)) => request,
             Ok(None) => return None,
             Err(bad) => {
@@ -59,7 +64,14 @@ pub(super) async fn serve(client: &mut Client) -> Option<Connected> {
             }
         };
         client.buffer.drain(..request.length);
-        if !client.authenticate(request.credential.as_ref()) {
+        let access = client.authenticate(request.credential.as_ref()).await;
+        if let Access::Delayed(wait) = access {
+            let bad = ParseError { status: 429, reason: "too many failed logins: try again later" };
+            let seconds = wait.as_secs() + 1;
+            respond_error(client, bad, &format!("Retry-After: {seconds}\r\n")).await;
+            return None;
+        }
+        if access == Access::Denied {
             let bad = ParseError { status: 407, reason: "authentication required" };
             let keep_open = request.keep_alive
                 && matches!(
@@ -89,7 +101,13 @@ pub(super) async fn serve(client: &mut Client) -> Option<Connected> {
             }
         }
         // Boxed, so that an idle session does not carry the state of an exchange.
-        kept = Some(Box::pin(forward_request(client, &request, kept.take())).await?);
+        let revocation = client.revocation();
+        let forward = Box::pin(forward_request(client, &request, kept.take()));
+        let Some(still_open) = unless_revoked(revocation, forward).await else {
+            client.revoke();
+            return None;
+        };
+        kept = Some(still_open?);
     }
 }
 
@@ -481,6 +499,7 @@ fn error_response(status: u16, reason: &str, fields: &str, keep_open: bool) -> V
         405 => "Method Not Allowed",
         407 => "Proxy Authentication Required",
         408 => "Request Timeout",
+        429 => "Too Many Requests",
         431 => "Request Header Fields Too Large",
         501 => "Not Implemented",
         502 => "Bad Gateway",

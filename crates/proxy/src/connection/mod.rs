@@ -13,14 +13,18 @@ use crate::connect::{self, ConnectError, Connected, read_some};
 use crate::counters::{ByteCounters, Counters};
 use crate::credentials::Credential;
 use crate::destination::Destination;
+use crate::logins::Verdict;
 use crate::relay::{self, End, Flow};
-use crate::server::{ConnectionPermit, Phase, Shared};
+use crate::server::{ConnectionPermit, Phase, Shared, client_key};
+use crate::users::User;
+use core::pin::Pin;
 use linux::socket::{self, Protocol};
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
@@ -47,6 +51,8 @@ pub(crate) struct Client {
     /// Deadline for the complete request.
     deadline: Instant,
     log_context: LogContext,
+    /// User who has logged in.
+    user: Option<Arc<User>>,
     /// Bytes relayed from the client; `down` counts bytes to the client.
     up: AtomicU64,
     down: AtomicU64,
@@ -61,6 +67,29 @@ struct LogContext {
     outcome: &'static str,
     reason: Option<String>,
     subflows: SubflowStats,
+}
+
+/// Answer to a login.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Access {
+    Granted,
+    /// Missing or wrong credential.
+    Denied,
+    /// Not verified: the client has to wait.
+    Delayed(Duration),
+}
+
+/// Completes when a login is revoked; `None` without a login.
+type Revocation = Option<Pin<Box<dyn Future<Output = ()> + Send>>>;
+
+/// Awaits `work`, unless the login is revoked first.
+async fn unless_revoked<T>(revocation: Revocation, work: impl Future<Output = T>) -> Option<T> {
+    let Some(revocation) = revocation else { return Some(work.await) };
+    tokio::select! {
+        biased;
+        () = revocation => None,
+        result = work => Some(result),
+    }
 }
 
 /// Serves a client until its connection ends.
@@ -97,6 +126,7 @@ pub(crate) async fn serve(
         buffer: Vec::new(),
         since,
         log_context,
+        user: None,
         up: AtomicU64::new(0),
         down: AtomicU64::new(0),
     };
@@ -165,19 +195,54 @@ impl Client {
         timeout_at(deadline, connect::write_all(&self.stream, bytes)).await?
     }
 
-    /// Whether the credential authenticates a user, or no authentication is configured.
-    fn authenticate(&mut self, credential: Option<&Credential>) -> bool {
-        let users = &self.config.clients.users;
-        if users.is_empty() {
-            return true;
+    /// Logs the client in, if a password is required.
+    async fn authenticate(&mut self, credential: Option<&Credential>) -> Access {
+        let logins = &self.shared.logins;
+        if !logins.are_required() {
+            return Access::Granted;
         }
-        let known = credential.filter(|one| users.verify(one));
-        self.log_context.user = known.map(|one| one.username.clone());
-        if known.is_none() {
-            self.log_context.outcome = "unauthorized";
-            Counters::count(&self.counters().unauthorized);
+        let Some(credential) = credential else { return self.deny(Duration::ZERO) };
+        let verdict = logins.verify(client_key(self.address.ip()), credential);
+        match timeout_at(self.deadline, verdict).await {
+            Ok(Verdict::Known(user)) => {
+                self.log_context.user = Some(user.name().to_owned());
+                self.user = Some(user);
+                Access::Granted
+            }
+            Ok(Verdict::Unknown(wait)) => self.deny(wait),
+            Ok(Verdict::LockedOut(wait)) => self.delay(wait),
+            // Too many others log in.
+            Err(_) => self.delay(Duration::from_secs(1)),
         }
-        known.is_some()
+    }
+
+    fn deny(&mut self, wait: Duration) -> Access {
+        self.log_context.user = None;
+        self.log_context.outcome = "unauthorized";
+        Counters::count(&self.counters().unauthorized);
+        if !wait.is_zero() {
+            self.shared.log_lock_out(self.address, wait);
+        }
+        Access::Denied
+    }
+
+    fn delay(&mut self, wait: Duration) -> Access {
+        self.log_context.user = None;
+        self.log_context.outcome = "locked out";
+        Counters::count(&self.counters().locked_out);
+        Access::Delayed(wait)
+    }
+
+    /// Future that completes when the user who has logged in is removed or has another password.
+    fn revocation(&self) -> Revocation {
+        let user = self.user.clone()?;
+        Some(Box::pin(self.shared.logins.revocation(user)))
+    }
+
+    /// Resets the connection of a revoked user.
+    fn revoke(&mut self) {
+        self.log_context.outcome = "revoked";
+        _ = socket::abort(&self.stream);
     }
 
     /// Whether an address is the listener's, or the listener accepts any address.
@@ -214,15 +279,19 @@ impl Client {
         let counters = &self.shared.counters;
         let bytes =
             (ByteCounters([&counters.bytes_up, &self.up]), ByteCounters([&counters.bytes_down, &self.down]));
+        let revocation = self.revocation();
         let (stream, subflows) = (&self.stream, &mut self.log_context.subflows);
-        let end = relay::relay_both(
+        let relay = relay::relay_both(
             (stream, &server.stream),
             (&mut up, &mut down),
             bytes,
             (self.config.relay_options(), total),
             || subflows.sample(stream),
-        )
-        .await;
+        );
+        let Some(end) = unless_revoked(revocation, relay).await else {
+            _ = socket::abort(&server.stream);
+            return self.revoke();
+        };
         self.log_context.outcome = end.name();
         if matches!(end, End::Idle | End::TooLong) {
             Counters::count(&self.counters().timed_out);

@@ -1,6 +1,6 @@
 //! Client session for SOCKS5.
 
-use super::Client;
+use super::{Access, Client};
 use crate::connect::{ConnectError, Connected};
 use crate::counters::Counters;
 use crate::front::socks5::{self, Parsed, Reply, Request};
@@ -20,7 +20,7 @@ pub(super) async fn serve(client: &mut Client) -> Option<Connected> {
 }
 
 async fn handle(client: &mut Client) -> io::Result<Option<Connected>> {
-    let needs_password = !client.config.clients.users.is_empty();
+    let needs_password = client.shared.logins.are_required();
     let method = read(client, |bytes| socks5::parse_greeting(bytes, needs_password)).await?;
     client.write(&socks5::encode_method(method)).await?;
     match method {
@@ -31,7 +31,7 @@ async fn handle(client: &mut Client) -> io::Result<Option<Connected>> {
         }
         Some(socks5::Method::Password) => {
             let credential = read(client, socks5::parse_password).await?;
-            let known = client.authenticate(credential.as_ref());
+            let known = client.authenticate(credential.as_ref()).await == Access::Granted;
             client.write(&socks5::encode_auth_status(known)).await?;
             if !known {
                 return close(client).await;

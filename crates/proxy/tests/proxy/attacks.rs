@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tandem_proxy::config::ListenerProtocol;
-use tandem_proxy::credentials::{Credential, Users};
+use tandem_proxy::credentials::Credential;
+use tandem_proxy::users::Users;
 use tandem_proxy::{Config, Error, Proxy};
 
 /// Hosts that no client may reach, in various notations.
@@ -107,7 +108,7 @@ fn client_outside_allow_list_is_reset() {
 fn missing_or_wrong_credentials_are_rejected() {
     let mut config = local();
     let mut users = Users::default();
-    users.add(&Credential::parse("ann:secret").unwrap());
+    users.add(&Credential::parse("ann:secret").unwrap()).unwrap();
     config.clients.users = users;
     let (proxy, at) = start(config);
     let (tx, rx) = std::sync::mpsc::channel();
@@ -355,7 +356,7 @@ fn access_log_contains_no_secrets() {
     let mut config = local();
     config.access_log = Some(path.clone());
     let mut users = Users::default();
-    users.add(&Credential::parse("ann:hunter2").unwrap());
+    users.add(&Credential::parse("ann:hunter2").unwrap()).unwrap();
     config.clients.users = users;
     let (proxy, at) = start(config);
     let to: SocketAddr = server(|mut stream| {
@@ -392,7 +393,8 @@ fn every_listed_threat_has_a_test() {
         .skip(2)
         .take_while(|line| line.starts_with('|'));
     let mut sources = String::new();
-    let mut folders = vec![root.join("crates/proxy"), root.join("crates/fuzzing/tests")];
+    let mut folders =
+        ["crates/proxy", "crates/fuzzing/tests", "crates/cli/tests"].map(|folder| root.join(folder)).to_vec();
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap().flatten() {
             let path = entry.path();

@@ -97,12 +97,8 @@ fn needs_root_converter_relays_early_data_and_serves_a_convert_upstream() {
 
         // The same through an upstream configuration with Convert.
         let mut near = local();
-        near.upstream = Some(Upstream {
-            destination: at.to_string().parse().unwrap(),
-            speak: UpstreamProtocol::Convert,
-            protocol: protocol(),
-            credential: None,
-        });
+        near.upstream =
+            Some(Upstream::new(at.to_string().parse().unwrap(), UpstreamProtocol::Convert, protocol()));
         let (_near, at) = start(near);
         let mut stream = tunnel(at, to);
         let bytes = random_bytes(300_000, 1);
@@ -138,12 +134,11 @@ fn upstream_returns_the_cookie_of_a_converter() {
         }
     });
     let mut near = local();
-    near.upstream = Some(Upstream {
-        destination: at.to_string().parse().unwrap(),
-        speak: UpstreamProtocol::Convert,
-        protocol: linux::socket::Protocol::Tcp,
-        credential: None,
-    });
+    near.upstream = Some(Upstream::new(
+        at.to_string().parse().unwrap(),
+        UpstreamProtocol::Convert,
+        linux::socket::Protocol::Tcp,
+    ));
     let (_near, at) = start(near);
     let mut stream = tunnel(at, "198.51.100.7:80".parse().unwrap());
     assert_eq!(read_to_end(&mut stream), "hello");

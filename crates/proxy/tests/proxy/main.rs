@@ -5,6 +5,7 @@ mod access_log;
 mod attacks;
 mod converter;
 mod http;
+mod logins;
 mod operation;
 mod programs;
 mod redirected;

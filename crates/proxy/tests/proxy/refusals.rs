@@ -9,12 +9,7 @@ use tandem_proxy::{Config, Proxy};
 
 /// The device's proxy, for HTTP, SOCKS5 and Convert, with the server-side proxy at `far`.
 fn near(far: SocketAddr) -> (Proxy, [SocketAddr; 2]) {
-    let upstream = Upstream {
-        destination: far.to_string().parse().unwrap(),
-        speak: UpstreamProtocol::Connect,
-        protocol: protocol(),
-        credential: None,
-    };
+    let upstream = Upstream::new(far.to_string().parse().unwrap(), UpstreamProtocol::Connect, protocol());
     let listen = vec![listen(ListenerProtocol::Auto), listen(ListenerProtocol::Convert)];
     let near = Proxy::start(Config { listen, upstream: Some(upstream), ..local() }, None).unwrap();
     let at = [near.listening()[0], near.listening()[1]];
@@ -114,12 +109,11 @@ fn unreachable_upstream_is_named_as_such() {
 #[test]
 fn silent_upstream_gives_a_gateway_timeout() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let upstream = Upstream {
-        destination: listener.local_addr().unwrap().to_string().parse().unwrap(),
-        speak: UpstreamProtocol::Connect,
-        protocol: protocol(),
-        credential: None,
-    };
+    let upstream = Upstream::new(
+        listener.local_addr().unwrap().to_string().parse().unwrap(),
+        UpstreamProtocol::Connect,
+        protocol(),
+    );
     let mut config = Config { upstream: Some(upstream), ..local() };
     config.timeouts.connect = std::time::Duration::from_millis(300);
     let (_near, at) = start(config);

@@ -140,12 +140,11 @@ fn reset_is_propagated() {
 fn chained_proxies_relay_bytes_unchanged() {
     let (far, there) = start(local());
     let mut near = local();
-    near.upstream = Some(Upstream {
-        destination: there.to_string().parse().unwrap(),
-        speak: UpstreamProtocol::Connect,
-        protocol: crate::support::protocol(),
-        credential: None,
-    });
+    near.upstream = Some(Upstream::new(
+        there.to_string().parse().unwrap(),
+        UpstreamProtocol::Connect,
+        crate::support::protocol(),
+    ));
     let (_near, at) = start(near);
     let bytes = random_bytes(1_000_000, 5);
     let to = echo();

@@ -39,12 +39,11 @@ impl Plan {
         let mark = u32::from(arguments.port);
         let mut proxy = proxy::Config {
             listen,
-            upstream: Some(Upstream {
-                destination: Destination { host: Host::Address(upstream.ip()), port: upstream.port() },
-                speak: UpstreamProtocol::Connect,
-                protocol: Protocol::Mptcp,
-                credential: None,
-            }),
+            upstream: Some(Upstream::new(
+                Destination { host: Host::Address(upstream.ip()), port: upstream.port() },
+                UpstreamProtocol::Connect,
+                Protocol::Mptcp,
+            )),
             mark: Some(mark),
             socket: Some(runtime().join("proxy.sock")),
             ..proxy::Config::default()

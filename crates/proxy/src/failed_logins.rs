@@ -1,0 +1,189 @@
+//! Failed logins per client address, in a table of fixed size.
+//!
+//! A full set replaces its entry with the fewest failures, and the new entry inherits their number
+//! (Metwally et al. 2005, "Space-Saving"). An address therefore never loses failures to others'
+//! entries, and sets are chosen by a secret key.
+
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+use std::net::IpAddr;
+use std::time::{Duration, Instant};
+
+/// Size of the table: sets and entries per set, for 8192 addresses in 400 KB.
+const SETS: usize = 1024;
+const WAYS: usize = 8;
+/// Failures before an address has to wait.
+const FREE_FAILURES: u32 = 5;
+/// First wait, doubled by each further failure up to the longest.
+const FIRST_WAIT: Duration = Duration::from_secs(1);
+const LONGEST_WAIT: Duration = Duration::from_secs(15 * 60);
+/// Time without failures after which an address is forgotten.
+const FORGET_AFTER: Duration = Duration::from_secs(60 * 60);
+
+/// Failed logins per client address.
+#[derive(Debug, Default)]
+pub(crate) struct FailedLogins {
+    /// Empty until the first failure.
+    sets: Vec<[Option<Entry>; WAYS]>,
+    key: RandomState,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    client: IpAddr,
+    failures: u32,
+    /// Time of the last failure.
+    at: Instant,
+}
+
+impl Entry {
+    fn is_expired(&self, now: Instant) -> bool {
+        now.saturating_duration_since(self.at) >= FORGET_AFTER
+    }
+
+    fn locked_until(&self) -> Instant {
+        self.at + wait_after(self.failures)
+    }
+}
+
+/// Wait after a number of failures.
+fn wait_after(failures: u32) -> Duration {
+    match failures.checked_sub(FREE_FAILURES) {
+        None => Duration::ZERO,
+        Some(doublings) => FIRST_WAIT.saturating_mul(1 << doublings.min(16)).min(LONGEST_WAIT),
+    }
+}
+
+/// Attempt that counts as a failure until it succeeds.
+#[derive(Debug)]
+pub(crate) struct Charge {
+    client: IpAddr,
+    at_before: Instant,
+    /// Failures with this attempt.
+    pub(crate) failures: u32,
+}
+
+impl Charge {
+    /// Wait that a failure of the attempt entails.
+    pub(crate) fn wait(&self) -> Duration {
+        wait_after(self.failures)
+    }
+}
+
+impl FailedLogins {
+    /// Remaining time for which the address may not log in.
+    pub(crate) fn locked_for(&self, client: IpAddr, now: Instant) -> Option<Duration> {
+        let entry = self.sets.get(self.set(client))?.iter().flatten().find(|one| one.client == client)?;
+        let left = entry.locked_until().saturating_duration_since(now);
+        (!left.is_zero()).then_some(left)
+    }
+
+    /// Counts an attempt as a failure, before its password is verified.
+    pub(crate) fn charge(&mut self, client: IpAddr, now: Instant) -> Charge {
+        let set = self.set(client);
+        if self.sets.is_empty() {
+            self.sets = vec![[None; WAYS]; SETS];
+        }
+        let entry = place(&mut self.sets[set], client, now);
+        let at_before = entry.at;
+        entry.failures = entry.failures.saturating_add(1);
+        entry.at = now;
+        Charge { client, at_before, failures: entry.failures }
+    }
+
+    /// Takes back the failure of an attempt that succeeded. Earlier failures stay: a client with a
+    /// password of its own could otherwise guess others' without end.
+    pub(crate) fn refund(&mut self, charge: &Charge) {
+        let set = self.set(charge.client);
+        let Some(entries) = self.sets.get_mut(set) else { return };
+        for one in entries.iter_mut().filter(|one| one.is_some_and(|one| one.client == charge.client)) {
+            let Some(entry) = one else { continue };
+            entry.failures -= 1;
+            entry.at = charge.at_before;
+            if entry.failures == 0 {
+                *one = None;
+            }
+        }
+    }
+
+    fn set(&self, client: IpAddr) -> usize {
+        (self.key.hash_one(client) % SETS as u64) as usize
+    }
+}
+
+/// Entry of a client in its set: an existing, free or expired one, else that with the fewest
+/// failures.
+fn place(set: &mut [Option<Entry>; WAYS], client: IpAddr, now: Instant) -> &mut Entry {
+    let rank = |one: &Option<Entry>| match one {
+        Some(entry) if entry.client == client => (0, 0, None),
+        Some(entry) if !entry.is_expired(now) => (2, entry.failures, Some(entry.at)),
+        _ => (1, 0, None),
+    };
+    let index = (0..WAYS).min_by_key(|index| rank(&set[*index])).unwrap_or_default();
+    let slot = &mut set[index];
+    let kept = slot.filter(|entry| !entry.is_expired(now));
+    let (failures, at) = kept.map_or((0, now), |entry| (entry.failures, entry.at));
+    slot.insert(Entry { client, failures, at })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(number: u32) -> IpAddr {
+        IpAddr::V4(number.into())
+    }
+
+    fn fail(table: &mut FailedLogins, client: IpAddr, count: u32, now: Instant) {
+        for _ in 0..count {
+            table.charge(client, now);
+        }
+    }
+
+    #[test]
+    fn wait_doubles_with_each_failure_up_to_a_limit() {
+        let (mut table, now) = (FailedLogins::default(), Instant::now());
+        let client = address(1);
+        fail(&mut table, client, 4, now);
+        assert_eq!(table.locked_for(client, now), None);
+        for seconds in [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900] {
+            fail(&mut table, client, 1, now);
+            assert_eq!(table.locked_for(client, now), Some(Duration::from_secs(seconds)));
+        }
+        assert_eq!(table.locked_for(client, now + LONGEST_WAIT), None);
+        assert_eq!(table.locked_for(address(2), now), None);
+        assert_eq!(table.charge(client, now + FORGET_AFTER).failures, 1, "forgotten after an hour");
+    }
+
+    #[test]
+    fn success_takes_back_its_own_charge_only() {
+        let (mut table, now) = (FailedLogins::default(), Instant::now());
+        let client = address(1);
+        for round in 1..=4 {
+            fail(&mut table, client, 1, now);
+            let charge = table.charge(client, now);
+            table.refund(&charge);
+            assert_eq!(charge.failures, round + 1);
+        }
+        assert_eq!(table.locked_for(client, now), None);
+        fail(&mut table, client, 1, now);
+        assert!(table.locked_for(client, now).is_some());
+        let later = now + Duration::from_secs(2);
+        let charge = table.charge(client, later);
+        table.refund(&charge);
+        assert_eq!(table.locked_for(client, later), None, "a success does not prolong a wait");
+    }
+
+    #[test]
+    fn other_addresses_cannot_wash_away_a_failure_count() {
+        let (mut table, now) = (FailedLogins::default(), Instant::now());
+        let client = address(u32::MAX);
+        fail(&mut table, client, 9, now);
+        for number in 0..200_000 {
+            fail(&mut table, address(number), 1, now);
+        }
+        let charge = table.charge(client, now);
+        assert!(charge.failures >= 10, "{}", charge.failures);
+        assert_eq!(table.sets.len() * WAYS, 8192);
+    }
+}
