@@ -38,6 +38,8 @@ pub(crate) enum ConnectError {
     Unreachable(io::Error),
     /// The upstream proxy refused, or could not be reached.
     Upstream(Refusal),
+    /// The client closed its connection meanwhile.
+    Abandoned,
 }
 
 impl ConnectError {
@@ -49,6 +51,7 @@ impl ConnectError {
             Self::TimedOut => "connect timeout",
             Self::Unreachable(_) => "unreachable",
             Self::Upstream(_) => "refused upstream",
+            Self::Abandoned => "abandoned",
         }
     }
 
@@ -60,6 +63,7 @@ impl ConnectError {
             Self::TimedOut => "connection to the server timed out".to_owned(),
             Self::Unreachable(error) => format!("server unreachable: {}", error.kind()),
             Self::Upstream(refusal) => format!("the upstream proxy refused: {}", refusal.reason),
+            Self::Abandoned => "the client closed its connection".to_owned(),
         }
     }
 
@@ -71,6 +75,7 @@ impl ConnectError {
             Self::TimedOut => Cause::ConnectionTimeout,
             Self::Unreachable(error) => Cause::of(error),
             Self::Upstream(refusal) => refusal.cause,
+            Self::Abandoned => Cause::ConnectionTerminated,
         }
     }
 }
@@ -367,6 +372,7 @@ pub(crate) async fn read_some(stream: &TcpStream, buffer: &mut Vec<u8>, max_len:
 pub(crate) fn count_failure(failure: &ConnectError, counters: &Counters) {
     Counters::count(match failure {
         ConnectError::Refused(_) => &counters.refused_destinations,
+        ConnectError::Abandoned => &counters.abandoned,
         _ => &counters.failed,
     });
 }

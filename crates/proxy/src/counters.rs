@@ -55,9 +55,11 @@ counters! {
     refused_destinations,
     /// Requests whose server was not found, not reachable or answered invalidly.
     failed,
+    /// Requests whose client closed its connection before the answer.
+    abandoned,
     /// Clients that did not complete their request in time.
     too_slow,
-    /// Connections ended by the idle timeout or the lifetime limit.
+    /// Connections ended by the idle timeout, the write timeout or the lifetime limit.
     timed_out,
     /// Bytes relayed from clients to servers.
     bytes_up,

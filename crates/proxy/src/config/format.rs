@@ -326,6 +326,13 @@ static TIMEOUTS: Table = Table {
             example: "\"5min\"",
         },
         Key {
+            name: "write",
+            shape: POSITIVE_TIME,
+            need: Absent("that of `idle`"),
+            doc: "time in which a client or server that does not read accepts none of the data that waits for it",
+            example: "\"1min\"",
+        },
+        Key {
             name: "keep_alive",
             shape: POSITIVE_TIME,
             need: Default("\"60s\""),
@@ -336,7 +343,7 @@ static TIMEOUTS: Table = Table {
             name: "total",
             shape: POSITIVE_TIME,
             need: Absent("unlimited"),
-            doc: "lifetime of a tunnel",
+            doc: "lifetime of a tunnel, and of an HTTP request with its response",
             example: "\"24h\"",
         },
         Key {

@@ -156,9 +156,12 @@ pub struct Timeouts {
     pub connect: Duration,
     /// Time without progress in either direction.
     pub idle: Duration,
+    /// Time in which a peer accepts nothing of the data that waits for it; `None` is that of `idle`.
+    pub write: Option<Duration>,
     /// Time between a response and the next request.
     pub keep_alive: Duration,
-    /// Lifetime of a tunnel; `None` is unlimited.
+    /// Lifetime of a tunnel, and of an HTTP request with its response; `None` is unlimited. An HTTP
+    /// connection accepts no further request after it.
     pub total: Option<Duration>,
     /// Time after SIGTERM before open connections are aborted.
     pub drain: Duration,
@@ -170,7 +173,12 @@ impl Config {
 
     /// Options for the relay.
     pub(crate) const fn relay_options(&self) -> RelayOptions {
-        RelayOptions { idle: self.timeouts.idle, ahead: self.ahead }
+        let Timeouts { idle, write, .. } = self.timeouts;
+        let write = match write {
+            Some(write) => write,
+            None => idle,
+        };
+        RelayOptions { idle, write, ahead: self.ahead }
     }
 }
 
@@ -212,6 +220,7 @@ impl Default for Timeouts {
             handshake: Duration::from_secs(10),
             connect: Duration::from_secs(15),
             idle: Duration::from_secs(600),
+            write: None,
             keep_alive: Duration::from_secs(60),
             total: None,
             drain: Duration::from_secs(30),

@@ -78,6 +78,7 @@ impl Reader<'_, '_> {
             timeouts.connect = time("connect").unwrap_or(timeouts.connect);
             timeouts.idle = time("idle").unwrap_or(timeouts.idle);
             timeouts.keep_alive = time("keep_alive").unwrap_or(timeouts.keep_alive);
+            timeouts.write = time("write");
             timeouts.total = time("total");
             timeouts.drain = time("drain").unwrap_or(timeouts.drain);
         }

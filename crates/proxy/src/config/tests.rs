@@ -56,7 +56,7 @@ fn every_key_is_parsed() {
         [destinations]\nallow = ['10.0.0.0/8']\ndeny = ['10.1.0.0/16']\nports = [80]\n\
         [upstream]\naddress = 'a.example:1080'\ncredential = 'one'\nclear_passwords = true\n\
         [limits]\nconnections = 5\nper_client = 4\nhead = 2048\nlookups = 2\n\
-        [timeouts]\nhandshake = '1s'\nconnect = '2s'\nidle = '3s'\nkeep_alive = '4s'\ntotal = '5s'\ndrain = '6s'\n\
+        [timeouts]\nhandshake = '1s'\nconnect = '2s'\nidle = '3s'\nwrite = '2500ms'\nkeep_alive = '4s'\ntotal = '5s'\ndrain = '6s'\n\
         [status]\nsocket = '/tmp/a.sock'\n",
     )
     .unwrap_or_else(|problems| panic!("{}", problems[0]));

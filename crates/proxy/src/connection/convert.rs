@@ -1,6 +1,6 @@
 //! Client session for 0-RTT TCP Convert.
 
-use super::Client;
+use super::{Client, Fin};
 use crate::connect::{ConnectError, Connected};
 use crate::counters::Counters;
 use crate::destination::{Destination, Host};
@@ -45,7 +45,7 @@ async fn handle(client: &mut Client) -> io::Result<Option<Connected>> {
     };
     let destination = Destination { host: Host::Address(connect.peer.ip()), port: connect.peer.port() };
     let protocol = if connect.mptcp { Protocol::Mptcp } else { client.config.servers };
-    match client.connect(&destination, protocol).await {
+    match client.connect(&destination, protocol, Fin::EndOfData).await {
         Ok(server) => {
             client.write(&accepted(&request, &server.stream)).await?;
             Ok(Some(server))

@@ -1,47 +1,31 @@
 //! Client session for HTTP: requests in sequence, until CONNECT opens a tunnel.
 
-use super::players::{self, PlayerWatch};
-use super::{Access, Client, READ_CHUNK_BYTES, TOO_SLOW, unless_revoked};
+use super::exchange::{ExchangeError, exchange};
+use super::{Access, Client, Fin, READ_CHUNK_BYTES, TOO_SLOW, unless_revoked};
 use crate::access::{self, LogRecord};
-use crate::connect::{ConnectError, Connected, read_some, write_all};
-use crate::counters::{ByteCounters, Counters};
+use crate::connect::{ConnectError, Connected, read_some};
+use crate::counters::Counters;
 use crate::destination::Destination;
-use crate::front::http::{
-    self, ChunkDecoder, ChunkEvent, Framing, PSEUDONYM, ParseError, Request, RequestKind,
-};
+use crate::front::http::{self, Framing, PSEUDONYM, ParseError, Request, RequestKind};
 use crate::refusal::Cause;
-use crate::relay::{self, Flow, RelayOptions, WriteGate};
+use crate::relay;
 use crate::server::Phase;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
-use std::io::{self, ErrorKind};
-use std::sync::atomic::AtomicU64;
+use std::io::ErrorKind;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use tokio::net::TcpStream;
-use tokio::time::{Instant, sleep_until, timeout_at};
-
-/// Bytes of a chunked body read at once.
-const BODY_CHUNK_BYTES: usize = 16 << 10;
+use tokio::time::{Instant, timeout_at};
 
 /// Server connection, kept for the client's next request to the same destination.
-struct ServerConnection {
+pub(super) struct ServerConnection {
     destination: Destination,
-    stream: TcpStream,
+    pub(super) stream: TcpStream,
     /// Bytes received and not yet forwarded.
-    buffer: Vec<u8>,
+    pub(super) buffer: Vec<u8>,
     /// Whether it has answered a request before.
-    used: bool,
-}
-
-/// Failed exchange with a server.
-enum ExchangeError {
-    /// The client has received nothing: an error response is possible.
-    BeforeResponse(ParseError),
-    /// The server closed the idle connection before it took the request: retry on a new one.
-    Stale,
-    /// The client has received part of a response.
-    MidResponse,
+    pub(super) used: bool,
 }
 
 pub(super) async fn serve(client: &mut Client) -> Option<Connected> {
@@ -89,7 +73,10 @@ pub(super) async fn serve(client: &mut Client) -> Option<Connected> {
             continue;
         }
         if request.kind == RequestKind::Tunnel {
-            match client.connect(&request.destination, client.config.servers).await {
+            match client
+                .connect(&request.destination, client.config.servers, Fin::DisconnectWithoutData)
+                .await
+            {
                 Ok(server) => {
                     let written = client.write(b"HTTP/1.1 200 Connection established\r\n\r\n").await;
                     return written.is_ok().then_some(server);
@@ -113,9 +100,13 @@ pub(super) async fn serve(client: &mut Client) -> Option<Connected> {
 
 /// Reads the client's next request; `None` if there is none.
 async fn next_request(client: &mut Client, is_kept: bool) -> Result<Option<Request>, ParseError> {
+    let end = client.end_of_lifetime();
+    if is_kept && end.is_some_and(|end| end <= Instant::now()) {
+        return Ok(None);
+    }
     if client.buffer.is_empty() {
-        let timeouts = &client.config.timeouts;
-        let over = if is_kept { Instant::now() + timeouts.keep_alive } else { client.deadline };
+        let over = if is_kept { Instant::now() + client.config.timeouts.keep_alive } else { client.deadline };
+        let over = end.map_or(over, |end| end.min(over));
         tokio::select! {
             there = timeout_at(over, read_some(&client.stream, &mut client.buffer, READ_CHUNK_BYTES)) => match there {
                 Ok(Ok(1..)) => {}
@@ -183,17 +174,30 @@ async fn forward_request(
                 return None;
             }
             Err(ExchangeError::MidResponse) => {
-                client.log_context.outcome = "reset";
                 Counters::count(&client.counters().failed);
-                _ = linux::socket::abort(&client.stream);
-                return None;
+                return reset(client, "reset");
+            }
+            Err(ExchangeError::TimedOut(end)) => {
+                Counters::count(&client.counters().timed_out);
+                return reset(client, end.name());
+            }
+            Err(ExchangeError::Abandoned) => {
+                Counters::count(&client.counters().abandoned);
+                return reset(client, ConnectError::Abandoned.name());
             }
         }
     }
 }
 
+/// Resets the client's connection, so that it does not take a part of a response for the whole.
+fn reset(client: &mut Client, outcome: &'static str) -> Option<ServerConnection> {
+    client.log_context.outcome = outcome;
+    _ = linux::socket::abort(&client.stream);
+    None
+}
+
 async fn connect_to_server(client: &mut Client, request: &Request) -> Option<ServerConnection> {
-    match client.connect(&request.destination, client.config.servers).await {
+    match client.connect(&request.destination, client.config.servers, Fin::Disconnect).await {
         Ok(connected) => Some(ServerConnection {
             destination: request.destination.clone(),
             stream: connected.stream,
@@ -236,238 +240,6 @@ fn log_request(client: &Client, request: &Request, status: u16, (began, up, down
         ..LogRecord::default()
     };
     log.line(&line);
-}
-
-/// Sends a request to the server, with its body concurrent to the response. Returns the status and
-/// whether both connections stay open.
-async fn exchange(
-    client: &mut Client,
-    request: &Request,
-    server: &mut ServerConnection,
-) -> Result<(u16, bool), ExchangeError> {
-    let RequestKind::Forward { method, head, body } = &request.kind else { return Ok((0, false)) };
-    let options = client.config.relay_options();
-    let watch = PlayerWatch::of(client, head);
-    let counters = &client.shared.counters;
-    let up = ByteCounters([&counters.bytes_up, &client.up]);
-    let down = ByteCounters([&counters.bytes_down, &client.down]);
-    let stale = server.used && *body == Framing::Empty && matches!(&**method, "GET" | "HEAD" | "OPTIONS");
-    let went = timeout_at(Instant::now() + options.idle, write_all(&server.stream, head)).await;
-    let failed = |status, reason| ExchangeError::BeforeResponse(ParseError { status, reason });
-    match went {
-        Ok(Ok(())) => up.add(head.len() as u64),
-        Ok(Err(_)) if stale => return Err(ExchangeError::Stale),
-        Ok(Err(_)) => return Err(failed(502, "the server closed the connection")),
-        Err(_) => return Err(failed(504, "the server does not read the request")),
-    }
-    let relay = ResponseRelay {
-        client: &client.stream,
-        server: &server.stream,
-        max_len: client.config.limits.head,
-        options,
-        bytes: down,
-        size: AtomicU64::new(u64::MAX),
-        stale,
-    };
-    let download = relay.run(&mut server.buffer, method, request);
-    let download = players::report_while(watch, &relay.size, &client.down, download);
-    let (status, keep_client, keep_server) = if *body == Framing::Empty {
-        download.await?
-    } else {
-        let upload = BodyRelay { from: &client.stream, to: &server.stream, bytes: up, options };
-        let upload = upload.run(&mut client.buffer, *body, false);
-        relay_concurrently(upload, download, &server.stream, client.config.timeouts.handshake).await?
-    };
-    Ok((status, keep_client && keep_server && server.buffer.is_empty()))
-}
-
-/// Relays the request body and the response at the same time. Returns the status and whether the
-/// client's and the server's connections stay open. A server that stopped reading has `grace` to
-/// send a response.
-async fn relay_concurrently(
-    upload: impl Future<Output = io::Result<()>>,
-    download: impl Future<Output = Result<(u16, bool, bool), ExchangeError>>,
-    server: &TcpStream,
-    grace: Duration,
-) -> Result<(u16, bool, bool), ExchangeError> {
-    tokio::pin!(upload, download);
-    let mut sent: Option<io::Result<()>> = None;
-    let mut until = None;
-    let (status, keep_client, keep_server) = loop {
-        let waited = until.unwrap_or_else(Instant::now);
-        tokio::select! {
-            result = &mut upload, if sent.is_none() => {
-                match result.as_ref().err().map(io::Error::kind) {
-                    None => {}
-                    // The client's body is malformed or incomplete, so the server must not wait
-                    // for more.
-                    Some(ErrorKind::InvalidData | ErrorKind::UnexpectedEof | ErrorKind::TimedOut) => {
-                        _ = linux::socket::abort(server);
-                        return Err(ExchangeError::MidResponse);
-                    }
-                    Some(_) => until = Some(Instant::now() + grace),
-                }
-                sent = Some(result);
-            }
-            result = &mut download => break result?,
-            () = sleep_until(waited), if until.is_some() => return Err(ExchangeError::MidResponse),
-        }
-    };
-    // Close after a response that came before the whole request was sent.
-    let whole = matches!(sent, Some(Ok(())));
-    Ok((status, keep_client && whole, keep_server && whole))
-}
-
-/// Relay of a server's response to the client.
-struct ResponseRelay<'a> {
-    client: &'a TcpStream,
-    server: &'a TcpStream,
-    max_len: usize,
-    options: RelayOptions,
-    bytes: ByteCounters<'a>,
-    /// Bytes of the response including its head, once known; `u64::MAX` before.
-    size: AtomicU64,
-    /// Whether the request can be retried because the connection was reused.
-    stale: bool,
-}
-
-impl ResponseRelay<'_> {
-    /// Relays interim responses and the final response. Returns the status and whether the client's
-    /// and the server's connections stay open.
-    async fn run(
-        &self,
-        buffer: &mut Vec<u8>,
-        method: &str,
-        request: &Request,
-    ) -> Result<(u16, bool, bool), ExchangeError> {
-        let bad = |status, reason| ExchangeError::BeforeResponse(ParseError { status, reason });
-        let mut no_bytes_yet = true;
-        let response = loop {
-            let read =
-                http::read_response(buffer, self.max_len, method, request.is_http10, request.keep_alive);
-            match read.map_err(|reason| bad(502, reason))? {
-                Some(response) if response.is_interim() => {
-                    buffer.drain(..response.length);
-                    if !request.is_http10 {
-                        write_all(self.client, &response.head)
-                            .await
-                            .map_err(|_| ExchangeError::MidResponse)?;
-                    }
-                }
-                Some(response) => break response,
-                None => {
-                    match timeout_at(
-                        Instant::now() + self.options.idle,
-                        read_some(self.server, buffer, READ_CHUNK_BYTES),
-                    )
-                    .await
-                    {
-                        Ok(Ok(count)) if count > 0 => no_bytes_yet = false,
-                        Ok(_) if self.stale && no_bytes_yet => return Err(ExchangeError::Stale),
-                        Ok(_) => return Err(bad(502, "the server closed the connection")),
-                        Err(_) => return Err(bad(504, "no response from the server")),
-                    }
-                }
-            }
-        };
-        buffer.drain(..response.length);
-        let (mut out, mut body) = (response.head, response.body);
-        if let Framing::Length(length) = body {
-            self.size.store(out.len() as u64 + length, Relaxed);
-        }
-        if let Framing::Length(length) = body
-            && length >= buffer.len() as u64
-        {
-            // Send the head and the body bytes received so far in one write.
-            body = Framing::Length(length - buffer.len() as u64);
-            out.append(buffer);
-        }
-        write_all(self.client, &out).await.map_err(|_| ExchangeError::MidResponse)?;
-        self.bytes.add(out.len() as u64);
-        BodyRelay { from: self.server, to: self.client, bytes: self.bytes, options: self.options }
-            .run(buffer, body, request.is_http10)
-            .await
-            .map_err(|_| ExchangeError::MidResponse)?;
-        if buffer.is_empty() {
-            *buffer = Vec::new();
-        }
-        Ok((response.status, response.client_keep_alive, response.keep_alive))
-    }
-}
-
-/// Relay of a message body.
-struct BodyRelay<'a> {
-    from: &'a TcpStream,
-    to: &'a TcpStream,
-    bytes: ByteCounters<'a>,
-    options: RelayOptions,
-}
-
-impl BodyRelay<'_> {
-    /// Relays a body, beginning with `buffer`. Bytes after the body stay in `buffer`.
-    async fn run(&self, buffer: &mut Vec<u8>, body: Framing, dechunk: bool) -> io::Result<()> {
-        let Self { from, to, bytes, options } = *self;
-        match body {
-            Framing::Empty => Ok(()),
-            Framing::Length(length) => {
-                let first = buffer.len().min(usize::try_from(length).unwrap_or(usize::MAX));
-                let mut flow = Flow::of_length(length - first as u64);
-                flow.prepend(buffer.drain(..first).collect());
-                relay::relay_one_way(from, to, &mut flow, bytes, options).await
-            }
-            Framing::UntilClose => {
-                let mut flow = Flow::new(std::mem::take(buffer));
-                relay::relay_one_way(from, to, &mut flow, bytes, options).await
-            }
-            Framing::Chunked => self.run_chunked(buffer, dechunk).await,
-        }
-    }
-
-    /// Relays a chunked body, encoded as new chunks, or as plain data if `dechunk`.
-    async fn run_chunked(&self, buffer: &mut Vec<u8>, dechunk: bool) -> io::Result<()> {
-        let Self { from, to, bytes, options } = *self;
-        let late = |_| io::Error::from(ErrorKind::TimedOut);
-        let mut chunks = ChunkDecoder::default();
-        let mut out = Vec::new();
-        let (mut gate, mut moved) = (WriteGate::default(), 0);
-        loop {
-            let mut at = 0;
-            let ended = loop {
-                let piece = chunks
-                    .next(buffer, &mut at)
-                    .map_err(|reason| io::Error::new(ErrorKind::InvalidData, reason))?;
-                match piece {
-                    ChunkEvent::Data(range) if dechunk => out.extend_from_slice(&buffer[range]),
-                    ChunkEvent::Data(range) => {
-                        out.extend_from_slice(format!("{:x}\r\n", range.len()).as_bytes());
-                        out.extend_from_slice(&buffer[range]);
-                        out.extend_from_slice(b"\r\n");
-                    }
-                    ChunkEvent::More => break false,
-                    ChunkEvent::End(_) => break true,
-                }
-            };
-            buffer.drain(..at);
-            if ended && !dechunk {
-                out.extend_from_slice(b"0\r\n\r\n");
-            }
-            gate.wait(to, moved, options.ahead).await;
-            timeout_at(Instant::now() + options.idle, write_all(to, &out)).await.map_err(late)??;
-            moved += out.len() as u64;
-            bytes.add(out.len() as u64);
-            out.clear();
-            if ended {
-                return Ok(());
-            }
-            if timeout_at(Instant::now() + options.idle, read_some(from, buffer, BODY_CHUNK_BYTES))
-                .await
-                .map_err(late)??
-                == 0
-            {
-                return Err(ErrorKind::UnexpectedEof.into());
-            }
-        }
-    }
 }
 
 /// Responds with a connection error.

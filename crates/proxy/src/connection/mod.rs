@@ -1,6 +1,7 @@
 //! Client session: from the accepted connection to its log record.
 
 mod convert;
+mod exchange;
 mod http;
 mod players;
 mod socks5;
@@ -25,6 +26,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
+use tokio::io::Interest;
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
@@ -144,6 +146,31 @@ pub(crate) async fn serve(
     }
 }
 
+/// Meaning of a client's FIN while it waits for an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fin {
+    /// The client has closed its connection.
+    Disconnect,
+    /// The same, unless data of the tunnel came before it.
+    DisconnectWithoutData,
+    /// The client has sent all its data.
+    EndOfData,
+}
+
+/// Completes when the client resets or closes its connection. Bytes that it sends meanwhile go to
+/// `buffer`; after [`READ_CHUNK_BYTES`] only a reset is noticed.
+async fn until_client_is_gone(stream: &TcpStream, buffer: &mut Vec<u8>, fin: Fin) {
+    while fin != Fin::EndOfData && buffer.len() < READ_CHUNK_BYTES {
+        match read_some(stream, buffer, READ_CHUNK_BYTES).await {
+            Ok(1..) => {}
+            Ok(0) if fin == Fin::DisconnectWithoutData && !buffer.is_empty() => break,
+            Ok(0) | Err(_) => return,
+        }
+    }
+    // Fails only without a runtime.
+    _ = stream.ready(Interest::ERROR).await;
+}
+
 impl Drop for Client {
     /// Logs the connection, also when the end of the proxy cuts it.
     fn drop(&mut self) {
@@ -250,14 +277,24 @@ impl Client {
         self.listening.ip().is_unspecified() || self.listening.ip() == address
     }
 
+    /// Time at which a tunnel ends, and after which no further request is accepted.
+    fn end_of_lifetime(&self) -> Option<Instant> {
+        self.config.timeouts.total.map(|total| self.since + total)
+    }
+
     /// Connects to a server for this client.
     async fn connect(
         &mut self,
         destination: &Destination,
         protocol: Protocol,
+        fin: Fin,
     ) -> Result<Connected, ConnectError> {
         self.log_context.destination = Some(destination.clone());
-        let connected = connect::connect(&self.config, &self.shared.lookups, destination, protocol).await;
+        let connected = tokio::select! {
+            biased;
+            connected = connect::connect(&self.config, &self.shared.lookups, destination, protocol) => connected,
+            () = until_client_is_gone(&self.stream, &mut self.buffer, fin) => Err(ConnectError::Abandoned),
+        };
         match &connected {
             Ok(server) => self.log_context.server = server.stream.peer_addr().ok(),
             Err(failure) => {
@@ -275,7 +312,7 @@ impl Client {
         Counters::count(&self.counters().tunnels);
         let mut up = Flow::new(std::mem::take(&mut self.buffer));
         let mut down = Flow::new(server.early_data);
-        let total = self.config.timeouts.total.map(|total| self.since + total);
+        let total = self.end_of_lifetime();
         let counters = &self.shared.counters;
         let bytes =
             (ByteCounters([&counters.bytes_up, &self.up]), ByteCounters([&counters.bytes_down, &self.down]));
@@ -293,7 +330,7 @@ impl Client {
             return self.revoke();
         };
         self.log_context.outcome = end.name();
-        if matches!(end, End::Idle | End::TooLong) {
+        if matches!(end, End::Idle | End::Stalled | End::TooLong) {
             Counters::count(&self.counters().timed_out);
         }
     }
@@ -322,5 +359,43 @@ impl Client {
             ..LogRecord::default()
         };
         log.line(&line);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+    use tokio::io::AsyncWriteExt;
+    use tokio::net::TcpListener;
+    use tokio::time::timeout;
+
+    const SHORT: Duration = Duration::from_millis(100);
+    const LONG: Duration = Duration::from_secs(20);
+
+    /// A client that sent two bytes and a FIN, and the proxy's side of its connection.
+    async fn half_closed() -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (stream, _) = listener.accept().await.unwrap();
+        client.write_all(b"ab").await.unwrap();
+        client.shutdown().await.unwrap();
+        (client, stream)
+    }
+
+    #[tokio::test]
+    async fn fin_ends_a_wait_only_where_it_means_a_disconnect() {
+        let (_client, stream) = half_closed().await;
+        let mut buffer = Vec::new();
+        timeout(LONG, until_client_is_gone(&stream, &mut buffer, Fin::Disconnect)).await.unwrap();
+        assert_eq!(buffer, b"ab", "bytes that the client sent are kept");
+        for fin in [Fin::DisconnectWithoutData, Fin::EndOfData] {
+            let (client, stream) = half_closed().await;
+            let mut buffer = Vec::new();
+            let wait = timeout(SHORT, until_client_is_gone(&stream, &mut buffer, fin));
+            assert!(wait.await.is_err(), "{fin:?}: a FIN after data");
+            socket::abort(&client).unwrap();
+            timeout(LONG, until_client_is_gone(&stream, &mut buffer, fin)).await.unwrap();
+        }
     }
 }

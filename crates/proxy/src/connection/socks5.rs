@@ -1,6 +1,6 @@
 //! Client session for SOCKS5.
 
-use super::{Access, Client};
+use super::{Access, Client, Fin};
 use crate::connect::{ConnectError, Connected};
 use crate::counters::Counters;
 use crate::front::socks5::{self, Parsed, Reply, Request};
@@ -48,7 +48,7 @@ async fn handle(client: &mut Client) -> io::Result<Option<Connected>> {
             return close(client).await;
         }
     };
-    match client.connect(&destination, client.config.servers).await {
+    match client.connect(&destination, client.config.servers, Fin::DisconnectWithoutData).await {
         Ok(server) => {
             let from = server.stream.local_addr().ok();
             client.write(&socks5::encode_reply(Reply::Succeeded, from)).await?;

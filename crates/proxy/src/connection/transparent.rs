@@ -1,6 +1,6 @@
 //! Client session for connections redirected by TPROXY or NAT.
 
-use super::Client;
+use super::{Client, Fin};
 use crate::connect::Connected;
 use crate::destination::{Destination, Host};
 use std::net::SocketAddr;
@@ -34,7 +34,7 @@ fn refuse_direct(client: &mut Client) -> Option<Connected> {
 
 async fn forward(client: &mut Client, meant: SocketAddr) -> Option<Connected> {
     let destination = Destination { host: Host::Address(meant.ip().to_canonical()), port: meant.port() };
-    let server = client.connect(&destination, client.config.servers).await.ok();
+    let server = client.connect(&destination, client.config.servers, Fin::EndOfData).await.ok();
     if server.is_none() {
         // Reset, as a refusing server would.
         _ = linux::socket::abort(&client.stream);

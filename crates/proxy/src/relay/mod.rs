@@ -9,6 +9,7 @@ mod write_gate;
 
 use crate::counters::ByteCounters;
 use core::future::poll_fn;
+use core::pin::{Pin, pin};
 use core::task::{Context, Poll, ready};
 use linux::socket;
 use pipe::Pipe;
@@ -44,6 +45,9 @@ pub(crate) struct Flow {
     done: bool,
     /// Delays writes to multipath connections.
     gate: WriteGate,
+    /// Bytes wait for a receiver that does not take them.
+    blocked: bool,
+    write_timer: WriteTimer,
 }
 
 /// Options of a relay.
@@ -51,6 +55,8 @@ pub(crate) struct Flow {
 pub(crate) struct RelayOptions {
     /// Time without progress after which the relay ends.
     pub(crate) idle: Duration,
+    /// Time after which the relay ends if a receiver accepts none of the bytes that wait for it.
+    pub(crate) write: Duration,
     /// Write-ahead beyond one round trip; see [`WriteGate`].
     pub(crate) ahead: Duration,
 }
@@ -64,6 +70,8 @@ pub(crate) enum End {
     Reset,
     /// The idle timeout expired.
     Idle,
+    /// The write timeout expired: a peer does not read.
+    Stalled,
     /// The lifetime limit expired.
     TooLong,
 }
@@ -75,6 +83,7 @@ impl End {
             Self::Closed => "closed",
             Self::Reset => "reset",
             Self::Idle => "idle",
+            Self::Stalled => "stalled",
             Self::TooLong => "too-long",
         }
     }
@@ -94,6 +103,8 @@ impl Flow {
             ended: false,
             done: false,
             gate: WriteGate::default(),
+            blocked: false,
+            write_timer: WriteTimer::default(),
         }
     }
 
@@ -107,18 +118,41 @@ impl Flow {
         self.pending = first;
     }
 
-    /// Relays as far as both sockets allow; `Ready` at the limit or at the end of stream.
+    /// Relays as far as both sockets allow; `Ready` at the limit, at the end of stream, or with
+    /// [`ErrorKind::TimedOut`] when the receiver does not read.
     fn poll(
         &mut self,
-        from: &TcpStream,
-        to: &TcpStream,
+        (from, to): (&TcpStream, &TcpStream),
+        bytes: ByteCounters<'_>,
+        options: RelayOptions,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = self.moved;
+        self.blocked = false;
+        let result = self.poll_transfer((from, to), bytes, options.ahead, context);
+        if result.is_pending() {
+            let progress = self.moved != before;
+            ready!(self.write_timer.poll(self.blocked, progress, options.write, context));
+            return Poll::Ready(Err(ErrorKind::TimedOut.into()));
+        }
+        result
+    }
+
+    /// Whether the write timeout ended the flow.
+    fn is_stalled(&self) -> bool {
+        self.write_timer.is_over
+    }
+
+    fn poll_transfer(
+        &mut self,
+        (from, to): (&TcpStream, &TcpStream),
         bytes: ByteCounters<'_>,
         ahead: Duration,
         context: &mut Context<'_>,
     ) -> Poll<io::Result<()>> {
         loop {
             while self.written < self.pending.len() {
-                ready!(to.poll_write_ready(context))?;
+                ready!(self.poll_writable(to, context))?;
                 match to.try_write(&self.pending[self.written..]) {
                     Ok(0) => return Poll::Ready(Err(ErrorKind::WriteZero.into())),
                     Ok(count) => {
@@ -144,7 +178,7 @@ impl Flow {
                 return Poll::Ready(Ok(()));
             }
             ready!(from.poll_read_ready(context))?;
-            ready!(to.poll_write_ready(context))?;
+            ready!(self.poll_writable(to, context))?;
             let allowance = ready!(self.gate.poll(to, self.moved, ahead, context));
             match self.splice_once(from, to, bytes, allowance) {
                 Ok(()) => {}
@@ -152,6 +186,12 @@ impl Flow {
                 Err(error) => return Poll::Ready(Err(error)),
             }
         }
+    }
+
+    fn poll_writable(&mut self, to: &TcpStream, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let writable = to.poll_write_ready(context);
+        self.blocked = writable.is_pending();
+        writable
     }
 
     /// Splices once, limited to `allowance` bytes.
@@ -212,10 +252,10 @@ impl Flow {
     }
 }
 
-/// Relays one flow to its end.
+/// Relays one flow to its end, without an idle timeout.
 ///
 /// # Errors
-/// A socket fails, the sender ends before the limit, or the idle timeout expires.
+/// A socket fails, the sender ends before the limit, or the write timeout expires.
 pub(crate) async fn relay_one_way(
     from: &TcpStream,
     to: &TcpStream,
@@ -223,17 +263,29 @@ pub(crate) async fn relay_one_way(
     bytes: ByteCounters<'_>,
     options: RelayOptions,
 ) -> io::Result<()> {
-    let mut idle_timer = IdleTimer::new(options.idle, None);
+    poll_fn(|context| flow.poll((from, to), bytes, options, context)).await?;
+    match flow.limit {
+        Some(1..) => Err(ErrorKind::UnexpectedEof.into()),
+        _ => Ok(()),
+    }
+}
+
+/// Runs `work` with an idle timeout and until a time limit. `moved` counts its bytes.
+///
+/// # Errors
+/// [`End::Idle`] or [`End::TooLong`].
+pub(crate) async fn with_time_limits<T>(
+    work: impl Future<Output = T>,
+    moved: impl Fn() -> u64,
+    (idle, until): (Duration, Option<Instant>),
+) -> Result<T, End> {
+    let mut work = pin!(work);
+    let mut idle_timer = IdleTimer::new(idle, until);
     poll_fn(|context| {
-        let before = flow.moved;
-        match flow.poll(from, to, bytes, options.ahead, context) {
-            Poll::Ready(Ok(())) if flow.limit.is_some_and(|limit| limit > 0) => {
-                Poll::Ready(Err(ErrorKind::UnexpectedEof.into()))
-            }
-            Poll::Ready(result) => Poll::Ready(result),
-            Poll::Pending => {
-                idle_timer.poll(flow.moved != before, context).map(|_| Err(ErrorKind::TimedOut.into()))
-            }
+        let before = moved();
+        match work.as_mut().poll(context) {
+            Poll::Ready(result) => Poll::Ready(Ok(result)),
+            Poll::Pending => idle_timer.poll(moved() != before, context).map(Err),
         }
     })
     .await
@@ -252,14 +304,15 @@ pub(crate) async fn relay_both(
     let mut reported = false;
     let end = poll_fn(|context| {
         let before = up.moved + down.moved;
-        let there = up.poll(client, server, bytes_up, options.ahead, context);
-        let back = down.poll(server, client, bytes_down, options.ahead, context);
+        let there = up.poll((client, server), bytes_up, options, context);
+        let back = down.poll((server, client), bytes_down, options, context);
         if (up.done || down.done) && !reported {
             reported = true;
             on_half_close();
         }
         match (there, back) {
             (Poll::Ready(Ok(())), Poll::Ready(Ok(()))) => Poll::Ready(End::Closed),
+            _ if up.is_stalled() || down.is_stalled() => Poll::Ready(End::Stalled),
             (Poll::Ready(Err(_)), _) | (_, Poll::Ready(Err(_))) => Poll::Ready(End::Reset),
             _ => idle_timer.poll(up.moved + down.moved != before, context),
         }
@@ -281,7 +334,7 @@ struct IdleTimer {
     idle: Duration,
     until: Option<Instant>,
     last: Instant,
-    sleep: core::pin::Pin<Box<Sleep>>,
+    sleep: Pin<Box<Sleep>>,
 }
 
 impl IdleTimer {
@@ -306,6 +359,44 @@ impl IdleTimer {
                 return Poll::Ready(End::Idle);
             }
             self.sleep.as_mut().reset(self.until.map_or(idle, |until| until.min(idle)));
+        }
+        Poll::Pending
+    }
+}
+
+/// Write timeout: the time since the receiver last accepted a byte while others wait.
+#[derive(Debug, Default)]
+struct WriteTimer {
+    /// `None` while no byte waits.
+    since: Option<Instant>,
+    /// Allocated on first use, as most flows never wait; rearmed only when it expires.
+    sleep: Option<Pin<Box<Sleep>>>,
+    is_over: bool,
+}
+
+impl WriteTimer {
+    fn poll(
+        &mut self,
+        blocked: bool,
+        progress: bool,
+        limit: Duration,
+        context: &mut Context<'_>,
+    ) -> Poll<()> {
+        if !blocked {
+            self.since = None;
+            return Poll::Pending;
+        }
+        let since = match self.since {
+            Some(since) if !progress => since,
+            _ => *self.since.insert(Instant::now()),
+        };
+        let sleep = self.sleep.get_or_insert_with(|| Box::pin(sleep_until(since + limit)));
+        while sleep.as_mut().poll(context).is_ready() {
+            if since + limit <= Instant::now() {
+                self.is_over = true;
+                return Poll::Ready(());
+            }
+            sleep.as_mut().reset(since + limit);
         }
         Poll::Pending
     }

@@ -12,4 +12,5 @@ mod redirected;
 mod refusals;
 mod reload;
 mod support;
+mod time_limits;
 mod tunnel;

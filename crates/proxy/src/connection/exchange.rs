@@ -1,0 +1,328 @@
+//! One HTTP request and its response, relayed between client and server.
+//!
+//! The request body and the response move at the same time, under one idle timeout that counts
+//! progress in either direction. A client that disconnects ends the exchange.
+
+use super::http::ServerConnection;
+use super::players::{self, PlayerWatch};
+use super::{Client, Fin, READ_CHUNK_BYTES, until_client_is_gone};
+use crate::connect::{read_some, write_all};
+use crate::counters::ByteCounters;
+use crate::front::http::{self, ChunkDecoder, ChunkEvent, Framing, ParseError, Request, RequestKind};
+use crate::relay::{self, End, Flow, RelayOptions, WriteGate};
+use core::pin::{Pin, pin};
+use std::io::{self, ErrorKind};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::time::Duration;
+use tokio::net::TcpStream;
+use tokio::time::{Instant, sleep_until, timeout};
+
+/// Bytes of a chunked body read at once.
+const BODY_CHUNK_BYTES: usize = 16 << 10;
+
+/// Failed exchange with a server.
+pub(super) enum ExchangeError {
+    /// The client has received nothing: an error response is possible.
+    BeforeResponse(ParseError),
+    /// The server closed the idle connection before it took the request: retry on a new one.
+    Stale,
+    /// The client has received part of a response.
+    MidResponse,
+    /// A timeout expired after the client had received part of a response.
+    TimedOut(End),
+    /// The client closed its connection.
+    Abandoned,
+}
+
+/// End of the client's side of an exchange.
+enum ClientEnd {
+    /// The request body could not be relayed.
+    Body(io::Error),
+    /// The client closed its connection.
+    Gone,
+}
+
+/// Progress of an exchange, as far as its end depends on it.
+#[derive(Debug, Default)]
+struct Progress {
+    /// The server has the whole request.
+    request_sent: AtomicBool,
+    /// The client has received a part of the response.
+    response_began: AtomicBool,
+    /// The client has received the whole response.
+    response_sent: AtomicBool,
+}
+
+/// Sends a request to the server, with its body concurrent to the response. Returns the status and
+/// whether both connections stay open.
+pub(super) async fn exchange(
+    client: &mut Client,
+    request: &Request,
+    server: &mut ServerConnection,
+) -> Result<(u16, bool), ExchangeError> {
+    let RequestKind::Forward { method, head, body } = &request.kind else { return Ok((0, false)) };
+    let until = client.config.timeouts.total.map(|total| Instant::now() + total);
+    let watch = PlayerWatch::of(client, head);
+    let Client { shared, config, stream, buffer, up, down, .. } = client;
+    let (options, stream, up, down) = (config.relay_options(), &*stream, &*up, &*down);
+    let bytes_up = ByteCounters([&shared.counters.bytes_up, up]);
+    let stale = server.used && *body == Framing::Empty && matches!(&**method, "GET" | "HEAD" | "OPTIONS");
+    let progress = Progress::default();
+    let relay = ResponseRelay {
+        client: stream,
+        server: &server.stream,
+        max_len: config.limits.head,
+        options,
+        bytes: ByteCounters([&shared.counters.bytes_down, down]),
+        size: AtomicU64::new(u64::MAX),
+        progress: &progress,
+        stale,
+    };
+    let moved = || up.load(Relaxed) + down.load(Relaxed);
+    let work = async {
+        if write_all(&server.stream, head).await.is_err() {
+            let bad = ParseError { status: 502, reason: "the server closed the connection" };
+            return Err(if stale { ExchangeError::Stale } else { ExchangeError::BeforeResponse(bad) });
+        }
+        bytes_up.add(head.len() as u64);
+        let download = relay.run(&mut server.buffer, method, request);
+        let download = pin!(players::report_while(watch, &relay.size, down, download));
+        let upload = BodyRelay { from: stream, to: &server.stream, bytes: bytes_up, options };
+        let client_side = pin!(async {
+            match upload.run(buffer, *body, false).await {
+                Ok(()) => progress.request_sent.store(true, Relaxed),
+                Err(error) => return ClientEnd::Body(error),
+            }
+            until_client_is_gone(stream, buffer, Fin::Disconnect).await;
+            ClientEnd::Gone
+        });
+        relay_concurrently(client_side, download, (&server.stream, &progress), config.timeouts.handshake)
+            .await
+    };
+    let result = relay::with_time_limits(work, moved, (options.idle, until)).await;
+    let (status, keep_client, keep_server) =
+        result.unwrap_or_else(|end| Err(progress.timed_out(end, &server.stream)))?;
+    Ok((status, keep_client && keep_server && server.buffer.is_empty()))
+}
+
+impl Progress {
+    /// Error of an exchange whose time is over.
+    fn timed_out(&self, end: End, server: &TcpStream) -> ExchangeError {
+        if self.response_began.load(Relaxed) {
+            return ExchangeError::TimedOut(end);
+        }
+        let bad = if self.request_sent.load(Relaxed) {
+            ParseError { status: 504, reason: "no response from the server" }
+        } else {
+            // The server must not take the part of a request for the whole.
+            _ = linux::socket::abort(server);
+            ParseError { status: 408, reason: "request timeout" }
+        };
+        ExchangeError::BeforeResponse(bad)
+    }
+}
+
+/// Relays the client's side and the response at the same time. Returns the status and whether the
+/// client's and the server's connections stay open. A server that stopped reading has `grace` to
+/// send a response.
+async fn relay_concurrently(
+    mut client_side: Pin<&mut impl Future<Output = ClientEnd>>,
+    mut download: Pin<&mut impl Future<Output = Result<(u16, bool, bool), ExchangeError>>>,
+    (server, progress): (&TcpStream, &Progress),
+    grace: Duration,
+) -> Result<(u16, bool, bool), ExchangeError> {
+    let mut client_ended = false;
+    let mut until = None;
+    let (status, keep_client, keep_server) = loop {
+        let waited = until.unwrap_or_else(Instant::now);
+        tokio::select! {
+            biased;
+            result = &mut download => break result?,
+            end = &mut client_side, if !client_ended => {
+                client_ended = true;
+                match end {
+                    ClientEnd::Gone if progress.response_sent.load(Relaxed) => {}
+                    ClientEnd::Gone => {
+                        _ = linux::socket::abort(server);
+                        return Err(ExchangeError::Abandoned);
+                    }
+                    // The client's body is malformed or incomplete, so the server must not wait
+                    // for more.
+                    ClientEnd::Body(error) if matches!(
+                        error.kind(),
+                        ErrorKind::InvalidData | ErrorKind::UnexpectedEof | ErrorKind::TimedOut
+                    ) => {
+                        _ = linux::socket::abort(server);
+                        return Err(ExchangeError::MidResponse);
+                    }
+                    ClientEnd::Body(_) => until = Some(Instant::now() + grace),
+                }
+            }
+            () = sleep_until(waited), if until.is_some() => return Err(ExchangeError::MidResponse),
+        }
+    };
+    // Close after a response that came before the whole request was sent.
+    let whole = progress.request_sent.load(Relaxed);
+    Ok((status, keep_client && whole, keep_server && whole))
+}
+
+/// Relay of a server's response to the client.
+struct ResponseRelay<'a> {
+    client: &'a TcpStream,
+    server: &'a TcpStream,
+    max_len: usize,
+    options: RelayOptions,
+    bytes: ByteCounters<'a>,
+    /// Bytes of the response including its head, once known; `u64::MAX` before.
+    size: AtomicU64,
+    progress: &'a Progress,
+    /// Whether the request can be retried because the connection was reused.
+    stale: bool,
+}
+
+impl ResponseRelay<'_> {
+    /// Relays interim responses and the final response. Returns the status and whether the client's
+    /// and the server's connections stay open.
+    async fn run(
+        &self,
+        buffer: &mut Vec<u8>,
+        method: &str,
+        request: &Request,
+    ) -> Result<(u16, bool, bool), ExchangeError> {
+        let bad = |status, reason| ExchangeError::BeforeResponse(ParseError { status, reason });
+        let mut no_bytes_yet = true;
+        let response = loop {
+            let read =
+                http::read_response(buffer, self.max_len, method, request.is_http10, request.keep_alive);
+            match read.map_err(|reason| bad(502, reason))? {
+                Some(response) if response.is_interim() => {
+                    buffer.drain(..response.length);
+                    if !request.is_http10 {
+                        self.write(&response.head).await?;
+                    }
+                }
+                Some(response) => break response,
+                None => match read_some(self.server, buffer, READ_CHUNK_BYTES).await {
+                    Ok(count) if count > 0 => no_bytes_yet = false,
+                    _ if self.stale && no_bytes_yet => return Err(ExchangeError::Stale),
+                    _ => return Err(bad(502, "the server closed the connection")),
+                },
+            }
+        };
+        buffer.drain(..response.length);
+        let (mut out, mut body) = (response.head, response.body);
+        if let Framing::Length(length) = body {
+            self.size.store(out.len() as u64 + length, Relaxed);
+        }
+        if let Framing::Length(length) = body
+            && length >= buffer.len() as u64
+        {
+            // Send the head and the body bytes received so far in one write.
+            body = Framing::Length(length - buffer.len() as u64);
+            out.append(buffer);
+        }
+        self.progress.response_began.store(true, Relaxed);
+        self.write(&out).await?;
+        BodyRelay { from: self.server, to: self.client, bytes: self.bytes, options: self.options }
+            .run(buffer, body, request.is_http10)
+            .await
+            .map_err(|error| mid_response(&error))?;
+        self.progress.response_sent.store(true, Relaxed);
+        if buffer.is_empty() {
+            *buffer = Vec::new();
+        }
+        Ok((response.status, response.client_keep_alive, response.keep_alive))
+    }
+
+    /// Writes a head to the client, within the write timeout.
+    async fn write(&self, head: &[u8]) -> Result<(), ExchangeError> {
+        let written = write_in_time(self.client, head, self.options).await;
+        written.map_err(|error| mid_response(&error))?;
+        self.bytes.add(head.len() as u64);
+        Ok(())
+    }
+}
+
+/// Error of a relay to a client that has received a part of the response.
+fn mid_response(error: &io::Error) -> ExchangeError {
+    match error.kind() {
+        ErrorKind::TimedOut => ExchangeError::TimedOut(End::Stalled),
+        _ => ExchangeError::MidResponse,
+    }
+}
+
+/// Writes all bytes within the write timeout.
+async fn write_in_time(to: &TcpStream, bytes: &[u8], options: RelayOptions) -> io::Result<()> {
+    timeout(options.write, write_all(to, bytes)).await.unwrap_or_else(|_| Err(ErrorKind::TimedOut.into()))
+}
+
+/// Relay of a message body.
+struct BodyRelay<'a> {
+    from: &'a TcpStream,
+    to: &'a TcpStream,
+    bytes: ByteCounters<'a>,
+    options: RelayOptions,
+}
+
+impl BodyRelay<'_> {
+    /// Relays a body, beginning with `buffer`. Bytes after the body stay in `buffer`.
+    async fn run(&self, buffer: &mut Vec<u8>, body: Framing, dechunk: bool) -> io::Result<()> {
+        let Self { from, to, bytes, options } = *self;
+        match body {
+            Framing::Empty => Ok(()),
+            Framing::Length(length) => {
+                let first = buffer.len().min(usize::try_from(length).unwrap_or(usize::MAX));
+                let mut flow = Flow::of_length(length - first as u64);
+                flow.prepend(buffer.drain(..first).collect());
+                relay::relay_one_way(from, to, &mut flow, bytes, options).await
+            }
+            Framing::UntilClose => {
+                let mut flow = Flow::new(std::mem::take(buffer));
+                relay::relay_one_way(from, to, &mut flow, bytes, options).await
+            }
+            Framing::Chunked => self.run_chunked(buffer, dechunk).await,
+        }
+    }
+
+    /// Relays a chunked body, encoded as new chunks, or as plain data if `dechunk`.
+    async fn run_chunked(&self, buffer: &mut Vec<u8>, dechunk: bool) -> io::Result<()> {
+        let Self { from, to, bytes, options } = *self;
+        let mut chunks = ChunkDecoder::default();
+        let mut out = Vec::new();
+        let (mut gate, mut moved) = (WriteGate::default(), 0);
+        loop {
+            let mut at = 0;
+            let ended = loop {
+                let piece = chunks
+                    .next(buffer, &mut at)
+                    .map_err(|reason| io::Error::new(ErrorKind::InvalidData, reason))?;
+                match piece {
+                    ChunkEvent::Data(range) if dechunk => out.extend_from_slice(&buffer[range]),
+                    ChunkEvent::Data(range) => {
+                        out.extend_from_slice(format!("{:x}\r\n", range.len()).as_bytes());
+                        out.extend_from_slice(&buffer[range]);
+                        out.extend_from_slice(b"\r\n");
+                    }
+                    ChunkEvent::More => break false,
+                    ChunkEvent::End(_) => break true,
+                }
+            };
+            buffer.drain(..at);
+            if ended && !dechunk {
+                out.extend_from_slice(b"0\r\n\r\n");
+            }
+            gate.wait(to, moved, options.ahead).await;
+            write_in_time(to, &out, options).await?;
+            moved += out.len() as u64;
+            bytes.add(out.len() as u64);
+            out.clear();
+            if ended {
+                return Ok(());
+            }
+            if read_some(from, buffer, BODY_CHUNK_BYTES).await? == 0 {
+                return Err(ErrorKind::UnexpectedEof.into());
+            }
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! Clients and servers that do not read, do not answer, or leave.
+
+use crate::support::{connect, local, read_head, read_to_end, request, server, start, tunnel, wait_until};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::thread;
+use std::time::{Duration, Instant};
+use tandem_proxy::{Config, Proxy};
+
+/// Time in which a place must be free; timeouts in these tests are far shorter or far longer.
+const SOON: Duration = Duration::from_secs(5);
+
+/// Configuration with `idle` and `total` in milliseconds.
+fn limited(idle: u64, total: Option<u64>) -> Config {
+    let mut config = local();
+    config.timeouts.idle = Duration::from_millis(idle);
+    config.timeouts.total = total.map(Duration::from_millis);
+    config
+}
+
+fn get(to: SocketAddr, path: &str) -> String {
+    format!("GET http://{to}{path} HTTP/1.1\r\nHost: {to}\r\n\r\n")
+}
+
+/// Server of endless responses for `/long`, and of short ones.
+fn site() -> SocketAddr {
+    server(|mut stream| {
+        loop {
+            let head = read_head(&mut stream);
+            if head.is_empty() {
+                return;
+            }
+            if head.starts_with("GET /long") {
+                _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000000\r\n\r\n");
+                while stream.write_all(&[0; 16_000]).is_ok() {}
+                return;
+            }
+            if stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").is_err() {
+                return;
+            }
+        }
+    })
+}
+
+/// Server that sends without end and reads everything.
+fn two_way() -> SocketAddr {
+    server(|mut stream| {
+        let mut reader = stream.try_clone().unwrap();
+        thread::spawn(move || while matches!(reader.read(&mut [0; 16_000]), Ok(1..)) {});
+        while stream.write_all(&[0; 16_000]).is_ok() {}
+    })
+}
+
+fn await_free_places(proxy: &Proxy) {
+    let start = Instant::now();
+    wait_until("the places are free", || proxy.totals().open == 0);
+    assert!(start.elapsed() < SOON, "{:?}", start.elapsed());
+}
+
+#[test]
+fn client_that_never_reads_does_not_keep_its_place() {
+    let to = site();
+    let (proxy, at) = start(limited(300, Some(1000)));
+    let mut held: Vec<TcpStream> = Vec::new();
+    // A short response, then silence; a long one; and requests without end.
+    for path in ["/short", "/long"] {
+        let mut stream = connect(at);
+        stream.write_all(get(to, path).as_bytes()).unwrap();
+        held.push(stream);
+    }
+    for _ in 0..3 {
+        let mut stream = connect(at);
+        held.push(stream.try_clone().unwrap());
+        let text = get(to, "/short").repeat(100);
+        thread::spawn(move || while stream.write_all(text.as_bytes()).is_ok() {});
+    }
+    wait_until("all are accepted", || proxy.totals().accepted == 5);
+    await_free_places(&proxy);
+    drop(held);
+}
+
+#[test]
+fn client_that_sends_and_never_reads_is_reset_at_the_write_timeout() {
+    let mut config = limited(60_000, None);
+    config.timeouts.write = Some(Duration::from_millis(500));
+    let (proxy, at) = start(config);
+    let mut stream = tunnel(at, two_way());
+    // Progress from the client to the server does not count for the other direction.
+    let held = stream.try_clone().unwrap();
+    thread::spawn(move || while stream.write_all(&[0; 1000]).is_ok() {});
+    await_free_places(&proxy);
+    assert_eq!(proxy.totals().timed_out, 1);
+    drop(held);
+}
+
+#[test]
+fn server_that_never_reads_a_body_does_not_keep_the_place() {
+    let to = server(|stream| {
+        thread::sleep(Duration::from_secs(30));
+        drop(stream);
+    });
+    let (proxy, at) = start(limited(500, None));
+    let mut stream = connect(at);
+    write!(stream, "POST http://{to}/ HTTP/1.1\r\nHost: {to}\r\nContent-Length: 1000000000000\r\n\r\n")
+        .unwrap();
+    while stream.write_all(&[0; 16_000]).is_ok() {}
+    await_free_places(&proxy);
+}
+
+#[test]
+fn idle_timeout_counts_progress_in_either_direction() {
+    let to = server(|mut stream| {
+        read_head(&mut stream);
+        stream.read_exact(&mut [0; 20]).unwrap();
+        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").unwrap();
+    });
+    let (_proxy, at) = start(limited(400, None));
+    let mut stream = connect(at);
+    write!(stream, "POST http://{to}/ HTTP/1.1\r\nHost: {to}\r\nContent-Length: 20\r\n\r\n").unwrap();
+    for _ in 0..20 {
+        thread::sleep(Duration::from_millis(60));
+        stream.write_all(b"x").unwrap();
+    }
+    let answer = read_head(&mut stream);
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+}
+
+#[test]
+fn silent_server_and_silent_client_are_told_apart() {
+    let to = server(|mut stream| _ = read_to_end(&mut stream));
+    let (_proxy, at) = start(limited(300, None));
+    let answer = request(at, &get(to, "/"));
+    assert!(
+        answer.starts_with("HTTP/1.1 504 ") && answer.contains("no response from the server"),
+        "{answer}"
+    );
+    let post = format!("POST http://{to}/ HTTP/1.1\r\nHost: {to}\r\nContent-Length: 9\r\n\r\nhalf");
+    let answer = request(at, &post);
+    assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
+}
+
+#[test]
+fn lifetime_limit_applies_to_http_requests_and_connections() {
+    let to = server(|mut stream| {
+        if read_head(&mut stream).starts_with("GET /slow") {
+            _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n");
+            while stream.write_all(b"x").is_ok() {
+                thread::sleep(Duration::from_millis(20));
+            }
+        } else {
+            _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+            read_to_end(&mut stream);
+        }
+    });
+    let (proxy, at) = start(limited(60_000, Some(500)));
+    let mut stream = connect(at);
+    stream.write_all(get(to, "/slow").as_bytes()).unwrap();
+    read_to_end(&mut stream);
+    await_free_places(&proxy);
+    assert_eq!(proxy.totals().timed_out, 1);
+    // A connection that waits for its next request.
+    let mut stream = connect(at);
+    stream.write_all(get(to, "/").as_bytes()).unwrap();
+    assert!(read_to_end(&mut stream).ends_with("ok"), "a complete response and the end of stream");
+    await_free_places(&proxy);
+}
+
+#[test]
+fn disconnect_of_the_client_ends_the_wait_for_a_response() {
+    let (tx, rx) = std::sync::mpsc::channel();
+    let to = server(move |mut stream| {
+        read_head(&mut stream);
+        tx.send(()).unwrap();
+        // Waits until the proxy closes, too.
+        _ = stream.read(&mut [0]);
+        tx.send(()).unwrap();
+    });
+    let (proxy, at) = start(limited(60_000, None));
+    for pipelined in [false, true] {
+        let mut stream = connect(at);
+        let text = get(to, "/").repeat(1 + usize::from(pipelined));
+        stream.write_all(text.as_bytes()).unwrap();
+        rx.recv_timeout(SOON).unwrap();
+        drop(stream);
+        await_free_places(&proxy);
+        rx.recv_timeout(SOON).expect("the server connection ends");
+    }
+    assert_eq!(proxy.totals().abandoned, 2);
+}
+
+#[test]
+fn disconnect_of_the_client_ends_a_connect() {
+    // A listener whose accept queue is full answers no SYN.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    rustix::net::listen(&listener, 0).unwrap();
+    let to = listener.local_addr().unwrap();
+    let fill: Vec<_> =
+        (0..4).filter_map(|_| TcpStream::connect_timeout(&to, Duration::from_millis(200)).ok()).collect();
+    let mut config = limited(60_000, None);
+    config.timeouts.connect = Duration::from_secs(60);
+    let (proxy, at) = start(config);
+    let mut socks = vec![5, 1, 0, 5, 1, 0, 1, 127, 0, 0, 1];
+    socks.extend(to.port().to_be_bytes());
+    let connect_request = format!("CONNECT {to} HTTP/1.1\r\nHost: {to}\r\n\r\n");
+    for (bytes, count) in [(connect_request.as_bytes(), 1), (get(to, "/").as_bytes(), 2), (&socks, 3)] {
+        let mut stream = connect(at);
+        stream.write_all(bytes).unwrap();
+        thread::sleep(Duration::from_millis(200));
+        assert_eq!(proxy.totals().open, 1, "it waits for the server");
+        drop(stream);
+        await_free_places(&proxy);
+        assert_eq!(proxy.totals().abandoned, count);
+    }
+    drop(fill);
+}
