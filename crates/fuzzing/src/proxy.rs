@@ -1,13 +1,14 @@
 //! Targets of the proxy: each input has a single interpretation or is rejected.
 
 use proxy::Config;
+use proxy::config::Files;
 use proxy::front::http::{self, ChunkDecoder, ChunkEvent, Framing, RequestKind};
 use proxy::front::{convert, socks5};
 
 /// Fuzz target: configuration of the proxy.
 pub fn proxy_config(bytes: &[u8]) {
     let files = |_: &str| Ok(String::from_utf8_lossy(bytes).into_owned());
-    match Config::parse("fuzz.toml", bytes, &files) {
+    match Config::parse("fuzz.toml", bytes, Files { secret: &files, public: &files }) {
         Ok(config) => assert!(config.check().is_ok(), "an accepted configuration is invalid"),
         Err(problems) => assert!(!problems.is_empty(), "rejected without a message"),
     }

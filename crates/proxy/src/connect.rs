@@ -6,6 +6,7 @@ use crate::counters::Counters;
 use crate::destination::{Destination, Host, Refused};
 use crate::front::{convert, http};
 use crate::refusal::{Cause, Refusal};
+use crate::stream::Stream;
 use linux::socket::{self, Options, Protocol};
 use std::fmt::Write as _;
 use std::io::{self, ErrorKind};
@@ -83,7 +84,7 @@ impl ConnectError {
 /// Established connection toward a server.
 #[derive(Debug)]
 pub(crate) struct Connected {
-    pub(crate) stream: TcpStream,
+    pub(crate) stream: Stream,
     /// Server bytes received together with the upstream proxy's response.
     pub(crate) early_data: Vec<u8>,
 }
@@ -104,7 +105,7 @@ pub(crate) async fn connect(
                 let stream = connect_first(&allowed, protocol, config.mark)
                     .await
                     .map_err(ConnectError::Unreachable)?;
-                Ok(Connected { stream, early_data: Vec::new() })
+                Ok(Connected { stream: Stream::Tcp(stream), early_data: Vec::new() })
             }
             Some(upstream) => connect_via_upstream(config, upstream, lookups, destination).await,
         }
@@ -124,7 +125,8 @@ async fn connect_via_upstream(
         let peers = resolve(lookups, destination).await?;
         return connect_via_converter(&addresses, (upstream.protocol, config.mark), peers[0]).await;
     }
-    let stream = connect_upstream(&addresses, upstream.protocol, config.mark).await?;
+    let tcp = connect_upstream(&addresses, upstream.protocol, config.mark).await?;
+    let stream = upstream.secure(tcp).await.map_err(|error| lost(&error))?;
     let mut request = format!("CONNECT {destination} HTTP/1.1\r\nHost: {destination}\r\n");
     if let Some(credential) = &upstream.credential {
         _ = write!(request, "Proxy-Authorization: {}\r\n", credential.to_basic());
@@ -147,7 +149,7 @@ async fn connect_via_upstream(
             }
         }
     };
-    let response = exchange().await.map_err(|error| ConnectError::Upstream(Refusal::of_error(&error)))?;
+    let response = exchange().await.map_err(|error| lost(&error))?;
     let Some(response) = response else { return Err(invalid_response()) };
     buffer.drain(..response.length);
     if (200..300).contains(&response.status) {
@@ -174,12 +176,16 @@ async fn connect_upstream(
     })
 }
 
+fn lost(error: &io::Error) -> ConnectError {
+    ConnectError::Upstream(Refusal::of_error(error))
+}
+
 fn invalid_response() -> ConnectError {
     ConnectError::Upstream(Refusal::new(Cause::ProxyInternalError, "invalid response"))
 }
 
 /// Appends the start of the body of a refusal to `buffer`.
-async fn read_reason(stream: &TcpStream, buffer: &mut Vec<u8>, body: http::Framing) {
+async fn read_reason(stream: &Stream, buffer: &mut Vec<u8>, body: http::Framing) {
     let wanted = match body {
         http::Framing::Length(length) => usize::try_from(length).unwrap_or(usize::MAX),
         http::Framing::UntilClose => usize::MAX,
@@ -205,16 +211,17 @@ async fn connect_via_converter(
 ) -> Result<Connected, ConnectError> {
     let mut cookie: Option<Vec<u8>> = None;
     loop {
-        let stream = connect_upstream(converter, protocol, mark).await?;
-        let lost = |error: io::Error| ConnectError::Upstream(Refusal::of_error(&error));
-        write_all(&stream, &convert::encode_request(peer, cookie.as_deref())).await.map_err(lost)?;
+        let stream = Stream::Tcp(connect_upstream(converter, protocol, mark).await?);
+        write_all(&stream, &convert::encode_request(peer, cookie.as_deref()))
+            .await
+            .map_err(|error| lost(&error))?;
         let mut buffer = Vec::new();
         let (length, answer) = loop {
             if let Some(found) = convert::parse_response(&buffer).map_err(|_| invalid_response())? {
                 break found;
             }
-            if read_some(&stream, &mut buffer, 1024).await.map_err(lost)? == 0 {
-                return Err(lost(ErrorKind::UnexpectedEof.into()));
+            if read_some(&stream, &mut buffer, 1024).await.map_err(|error| lost(&error))? == 0 {
+                return Err(lost(&ErrorKind::UnexpectedEof.into()));
             }
         };
         match answer {
@@ -335,37 +342,13 @@ async fn attempt(address: SocketAddr, protocol: Protocol, mark: Option<u32>) -> 
 }
 
 /// Writes all bytes.
-pub(crate) async fn write_all(stream: &TcpStream, mut bytes: &[u8]) -> io::Result<()> {
-    while !bytes.is_empty() {
-        match stream.try_write(bytes) {
-            Ok(0) => return Err(ErrorKind::WriteZero.into()),
-            Ok(count) => bytes = &bytes[count..],
-            Err(error) if error.kind() == ErrorKind::WouldBlock => stream.writable().await?,
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
+pub(crate) async fn write_all(stream: &Stream, bytes: &[u8]) -> io::Result<()> {
+    stream.write_all(bytes).await
 }
 
-/// Appends up to `max_len` available bytes to `buffer`; returns 0 at end of stream. An empty buffer
-/// keeps no allocation while it waits.
-pub(crate) async fn read_some(stream: &TcpStream, buffer: &mut Vec<u8>, max_len: usize) -> io::Result<usize> {
-    loop {
-        stream.readable().await?;
-        buffer.reserve(max_len);
-        let before = buffer.len();
-        buffer.resize(before + max_len, 0);
-        let read = stream.try_read(&mut buffer[before..]);
-        buffer.truncate(before + *read.as_ref().unwrap_or(&0));
-        match read {
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                if buffer.is_empty() {
-                    *buffer = Vec::new();
-                }
-            }
-            result => return result,
-        }
-    }
+/// Appends up to `max_len` available bytes to `buffer`; returns 0 at end of stream.
+pub(crate) async fn read_some(stream: &Stream, buffer: &mut Vec<u8>, max_len: usize) -> io::Result<usize> {
+    stream.read_some(buffer, max_len).await
 }
 
 /// Counts a failed connection.

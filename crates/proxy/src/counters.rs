@@ -51,6 +51,8 @@ counters! {
     unauthorized,
     /// Requests refused without verification of the password, after failed logins.
     locked_out,
+    /// Client connections whose TLS handshake failed.
+    tls_failed,
     /// Requests for a destination that the rules reject.
     refused_destinations,
     /// Requests whose server was not found, not reachable or answered invalidly.

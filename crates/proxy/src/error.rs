@@ -28,6 +28,14 @@ pub enum Error {
         /// Protocol of the listener.
         serve: ListenerProtocol,
     },
+    /// The listener cannot have TLS.
+    #[error("the listener at {at} ({}) cannot have TLS", serve.name())]
+    NoTls {
+        /// Listening address.
+        at: SocketAddr,
+        /// Protocol of the listener.
+        serve: ListenerProtocol,
+    },
     /// The proxy would send its credential in clear over a network.
     #[error("the credential would reach the upstream {0} in clear text over a network")]
     ClearCredential(String),
@@ -66,9 +74,12 @@ impl Error {
             }
             Self::Socket(error) => error.hint(),
             Self::ClearPasswords { .. } => {
-                "listen on loopback, or accept the risk: `clear_passwords = true` in `[clients]`"
+                "encrypt by `tls = true`, or accept the risk: `clear_passwords = true` in `[clients]`"
             }
-            Self::ClearCredential(_) => "accept the risk: `clear_passwords = true` in `[upstream]`",
+            Self::ClearCredential(_) => {
+                "encrypt by `[upstream.tls]`, or accept the risk: `clear_passwords = true` in `[upstream]`"
+            }
+            Self::NoTls { .. } => "TLS is for HTTP and SOCKS5, and needs `certificate` and `key` in `[tls]`",
             Self::Setup { .. } => "",
             Self::AlreadyRunning(_) => "see `tandem proxy status`; stop it before starting another one",
         }

@@ -12,6 +12,7 @@ pub mod destination;
 pub mod front;
 pub mod network;
 pub mod status;
+pub mod tls;
 pub mod users;
 
 mod access;
@@ -29,6 +30,7 @@ mod proxy;
 mod refusal;
 mod relay;
 mod server;
+mod stream;
 
 pub use check::Check;
 pub use config::Config;

@@ -112,6 +112,7 @@ impl Proxy {
             address,
             serve: ListenerProtocol::Transparent,
             protocol: Protocol::Mptcp,
+            tls: false,
             send_buffer: None,
         };
         let listener = listener::bind(&listen, congestion, false)?;

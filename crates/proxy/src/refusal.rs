@@ -2,6 +2,7 @@
 //! (RFC 9209), and the refusal of an upstream proxy.
 
 use crate::front::http::Response;
+use crate::tls;
 use std::io::{self, ErrorKind};
 use strum::{EnumString, IntoStaticStr};
 
@@ -24,6 +25,8 @@ pub(crate) enum Cause {
     DestinationIpUnroutable,
     /// The connection ended before it was established.
     ConnectionTerminated,
+    /// The TLS session with the upstream proxy failed, for instance for its certificate.
+    TlsCertificateError,
     /// The upstream proxy denied the request, for instance for lack of a credential.
     HttpRequestDenied,
     /// Any other failure.
@@ -84,6 +87,9 @@ impl Refusal {
 
     /// Refusal by a connection that ended without a response.
     pub(crate) fn of_error(error: &io::Error) -> Self {
+        if let Some(reason) = tls::reason(error) {
+            return Self::new(Cause::TlsCertificateError, reason);
+        }
         match error.kind() {
             ErrorKind::ConnectionReset | ErrorKind::UnexpectedEof | ErrorKind::BrokenPipe => Self::new(
                 Cause::ConnectionTerminated,

@@ -198,6 +198,13 @@ impl Shared {
         }
     }
 
+    /// Logs a client whose TLS handshake failed.
+    pub(crate) fn log_failed_tls(&self, client: SocketAddr, reason: &str) {
+        if self.log_limit.admit() {
+            warn!(%client, "TLS handshake with a client failed: {reason}");
+        }
+    }
+
     /// Logs a client that the rules reject.
     fn log_rejected_client(&self, client: SocketAddr) {
         if self.log_limit.admit() {
@@ -377,7 +384,7 @@ pub(crate) fn on_accept(shared: &Arc<Shared>, listen: Listen, stream: TcpStream,
     // NAT keeps the source address of local clients; only they reach a loopback listener.
     let is_local =
         listen.serve == crate::config::ListenerProtocol::Redirected && listen.address.ip().is_loopback();
-    if !is_local && !config.clients.allow(client.ip()) {
+    if !is_local && !config.admits(&listen, client.ip()) {
         Counters::count(&counters.not_allowed);
         shared.log_rejected_client(client);
         _ = socket::abort(&stream);

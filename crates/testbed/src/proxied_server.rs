@@ -120,6 +120,7 @@ fn proxy_config(setup: &ProxySetup) -> Config {
             address: ProxySetup::PROXY,
             serve: ListenerProtocol::Http,
             protocol: Protocol::Mptcp,
+            tls: false,
             send_buffer,
         }],
         clients: Clients { allow: Range::new(DEVICES, 16).into_iter().collect(), ..Clients::default() },

@@ -10,7 +10,7 @@ use crate::unit::Unit;
 use linux::socket::Protocol;
 use linux::unix_socket::{self, BindError};
 use proxy::Config;
-use proxy::config::{EXAMPLE, Listen, ListenerProtocol, Upstream, UpstreamProtocol};
+use proxy::config::{EXAMPLE, Files, Listen, ListenerProtocol, Upstream, UpstreamProtocol};
 use proxy::front::transparent::Rules;
 use proxy::status::{Status, explanations, query, tables};
 use std::ffi::OsStr;
@@ -94,7 +94,8 @@ fn from_command_line(arguments: &Proxy) -> Config {
     let mut config = Config::default();
     // With an upstream, the clients are programs of this host.
     let protocol = if arguments.upstream.is_some() { Protocol::Tcp } else { Protocol::Mptcp };
-    let listen = |address| Listen { address, serve: ListenerProtocol::Auto, protocol, send_buffer: None };
+    let listen =
+        |address| Listen { address, serve: ListenerProtocol::Auto, protocol, tls: false, send_buffer: None };
     if arguments.listen.is_empty() {
         config.listen.iter_mut().for_each(|one| one.protocol = protocol);
     } else {
@@ -118,7 +119,11 @@ pub(crate) fn read(path: &Path) -> Result<Config, Failure> {
         hint: "`tandem proxy example-config` prints one to start from".to_owned(),
     })?;
     let folder = path.parent().unwrap_or(Path::new(""));
-    Config::parse(&name, &bytes, &|file| read_secret(&folder.join(file))).map_err(Failure::Input)
+    let files = Files {
+        secret: &|file| read_secret(&folder.join(file)),
+        public: &|file| fs::read_to_string(folder.join(file)).map_err(|error| reason(&error)),
+    };
+    Config::parse(&name, &bytes, files).map_err(Failure::Input)
 }
 
 /// Reads a file that only its owner can read.

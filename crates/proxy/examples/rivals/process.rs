@@ -198,6 +198,7 @@ pub(crate) fn tandem() -> ExitCode {
         address: SocketAddr::new(MIDDLE.parse().expect("an address"), 1080),
         serve: ListenerProtocol::Auto,
         protocol: linux::socket::Protocol::Mptcp,
+        tls: false,
         send_buffer: None,
     };
     let mut config = Config { listen: vec![listen], ..Config::default() };

@@ -21,6 +21,13 @@ pub(super) static PROXY: Table = Table {
             example: "[{ address = \"127.0.0.1:1080\" }]",
         },
         Key {
+            name: "tls",
+            shape: Shape::Table(&TLS),
+            need: Absent("no listener can have `tls = true`"),
+            doc: "certificate of the listeners with `tls = true`",
+            example: "{ certificate = \"proxy.crt\", key = \"proxy.key\" }",
+        },
+        Key {
             name: "clients",
             shape: Shape::Table(&CLIENTS),
             need: Default("{}"),
@@ -134,11 +141,47 @@ static LISTEN: Table = Table {
             example: "\"tcp\"",
         },
         Key {
+            name: "tls",
+            shape: Shape::Flag,
+            need: Default("false"),
+            doc: "encrypts connections by TLS, with the certificate of `[tls]`; for HTTP and SOCKS5",
+            example: "true",
+        },
+        Key {
             name: "send_buffer",
             shape: Integer { min: 16_384, max: 1 << 30 },
             need: Absent("Linux's autotuning"),
             doc: "limit of the kernel's send buffer toward each client, in bytes",
             example: "262144",
+        },
+    ],
+};
+
+static TLS: Table = Table {
+    name: "the TLS settings",
+    doc: "TLS of listeners. The files are PEM.",
+    one_of: &[],
+    keys: &[
+        Key {
+            name: "certificate",
+            shape: Text,
+            need: schema::shape::Need::Required,
+            doc: "file with the certificate of this proxy, followed by those of intermediate CAs",
+            example: "\"/etc/tandem/proxy.crt\"",
+        },
+        Key {
+            name: "key",
+            shape: Text,
+            need: schema::shape::Need::Required,
+            doc: "file with the private key, readable by its owner only",
+            example: "\"/etc/tandem/proxy.key\"",
+        },
+        Key {
+            name: "client_ca",
+            shape: Text,
+            need: Absent("clients need no certificate"),
+            doc: "file with the CAs of clients: only clients with a certificate that one of them signed are served",
+            example: "\"/etc/tandem/clients-ca.crt\"",
         },
     ],
 };
@@ -254,6 +297,49 @@ static UPSTREAM: Table = Table {
             need: Default("false"),
             doc: "sends the credential in clear text over networks, where everybody on the way can read it",
             example: "true",
+        },
+        Key {
+            name: "tls",
+            shape: Shape::Table(&UPSTREAM_TLS),
+            need: Absent("no encryption"),
+            doc: "encrypts connections to the upstream by TLS; `{}` trusts the CAs of the system",
+            example: "{ ca = \"ca.crt\" }",
+        },
+    ],
+};
+
+static UPSTREAM_TLS: Table = Table {
+    name: "the TLS settings of the upstream",
+    doc: "TLS to the upstream proxy. The files are PEM.",
+    one_of: &[],
+    keys: &[
+        Key {
+            name: "ca",
+            shape: Text,
+            need: Absent("the CAs of the system"),
+            doc: "file with the CAs that may sign the upstream's certificate",
+            example: "\"/etc/tandem/ca.crt\"",
+        },
+        Key {
+            name: "server_name",
+            shape: Text,
+            need: Absent("the host of `address`"),
+            doc: "name or address in the upstream's certificate",
+            example: "\"proxy.example\"",
+        },
+        Key {
+            name: "certificate",
+            shape: Text,
+            need: Absent("none is presented"),
+            doc: "file with the certificate of this proxy, for an upstream with `client_ca`",
+            example: "\"/etc/tandem/device.crt\"",
+        },
+        Key {
+            name: "key",
+            shape: Text,
+            need: Absent("none, without `certificate`"),
+            doc: "file with the private key of `certificate`, readable by its owner only",
+            example: "\"/etc/tandem/device.key\"",
         },
     ],
 };

@@ -3,13 +3,15 @@
 mod format;
 mod read;
 
-pub use read::{EXAMPLE, Files};
+pub use read::{EXAMPLE, Files, ReadFile};
 
 use crate::Error;
 use crate::credentials::Credential;
 use crate::destination::{Destination, Rules};
 use crate::network::Network;
 use crate::relay::RelayOptions;
+use crate::stream::Stream;
+use crate::tls::{ClientTls, ServerTls};
 use crate::users::Users;
 use linux::socket::Protocol;
 use std::net::SocketAddr;
@@ -22,6 +24,8 @@ use strum::{EnumString, IntoStaticStr};
 pub struct Config {
     /// Listening addresses and their protocols.
     pub listen: Vec<Listen>,
+    /// TLS of the listeners that have it.
+    pub tls: Option<ServerTls>,
     /// Clients that may connect.
     pub clients: Clients,
     /// Destinations that clients may reach.
@@ -61,6 +65,8 @@ pub struct Listen {
     pub serve: ListenerProtocol,
     /// Transport: MPTCP (which also accepts TCP), or TCP alone.
     pub protocol: Protocol,
+    /// Whether connections are encrypted by TLS.
+    pub tls: bool,
     /// Send buffer limit toward each client, in bytes; `None` uses Linux's autotuning.
     pub send_buffer: Option<u32>,
 }
@@ -115,12 +121,25 @@ pub struct Upstream {
     pub credential: Option<Credential>,
     /// Whether the credential may be sent in clear over a network.
     pub clear_passwords: bool,
+    /// TLS to it.
+    pub tls: Option<ClientTls>,
 }
 
 impl Upstream {
     /// Upstream without a credential.
     pub const fn new(destination: Destination, speak: UpstreamProtocol, protocol: Protocol) -> Self {
-        Self { destination, speak, protocol, credential: None, clear_passwords: false }
+        Self { destination, speak, protocol, credential: None, clear_passwords: false, tls: None }
+    }
+}
+
+impl Upstream {
+    /// Encrypts a new connection to the upstream, if configured.
+    pub(crate) async fn secure(&self, tcp: tokio::net::TcpStream) -> std::io::Result<Stream> {
+        match &self.tls {
+            None => Ok(Stream::Tcp(tcp)),
+            // Boxed, so that unencrypted connections do not carry the state of a handshake.
+            Some(tls) => Box::pin(tls.connect(tcp, &self.destination.host.to_string())).await,
+        }
     }
 }
 
@@ -189,8 +208,10 @@ impl Default for Config {
                 address: SocketAddr::from(([127, 0, 0, 1], 1080)),
                 serve: ListenerProtocol::Auto,
                 protocol: Protocol::Mptcp,
+                tls: false,
                 send_buffer: None,
             }],
+            tls: None,
             clients: Clients::default(),
             destinations: Rules::default(),
             upstream: None,
@@ -233,8 +254,8 @@ impl Config {
     /// network. [`crate::Proxy::start`] runs this check, so that no caller can skip it.
     ///
     /// # Errors
-    /// [`Error::OpenProxy`] or [`Error::ClearPasswords`] with the first such listener, or
-    /// [`Error::ClearCredential`].
+    /// [`Error::OpenProxy`], [`Error::ClearPasswords`] or [`Error::NoTls`] with the first such
+    /// listener, or [`Error::ClearCredential`].
     pub fn check(&self) -> Result<(), Error> {
         self.listen.iter().try_for_each(|one| self.check_listener(one))?;
         self.check_upstream()
@@ -242,23 +263,35 @@ impl Config {
 
     /// [`Self::check`] for one listener.
     pub(crate) fn check_listener(&self, one: &Listen) -> Result<(), Error> {
+        let is_proxy =
+            matches!(one.serve, ListenerProtocol::Auto | ListenerProtocol::Http | ListenerProtocol::Socks5);
+        if one.tls && (!is_proxy || self.tls.is_none()) {
+            return Err(Error::NoTls { at: one.address, serve: one.serve });
+        }
         // Convert and redirected connections have no authentication.
-        let by_name = !self.clients.users.is_empty()
-            && !matches!(
-                one.serve,
-                ListenerProtocol::Convert | ListenerProtocol::Transparent | ListenerProtocol::Redirected
-            );
+        let by_name = is_proxy && !self.clients.users.is_empty();
+        let by_certificate = self.demands_certificate(one);
         let by_address =
             !self.clients.allow.is_empty() && !self.clients.allow.iter().any(Network::covers_half_or_more);
         let is_here =
             one.address.ip().to_canonical().is_loopback() && one.serve != ListenerProtocol::Transparent;
-        if !is_here && !by_name && !by_address {
+        if !is_here && !by_name && !by_address && !by_certificate {
             return Err(Error::OpenProxy { at: one.address, serve: one.serve });
         }
-        if by_name && !is_here && !self.clients.clear_passwords {
+        if by_name && !is_here && !one.tls && !self.clients.clear_passwords {
             return Err(Error::ClearPasswords { at: one.address, serve: one.serve });
         }
         Ok(())
+    }
+
+    /// Whether the client's address alone permits a connection to the listener.
+    pub(crate) fn admits(&self, one: &Listen, address: std::net::IpAddr) -> bool {
+        self.clients.allow(address) || self.clients.allow.is_empty() && self.demands_certificate(one)
+    }
+
+    /// Whether clients of the listener have to present a certificate.
+    pub(crate) fn demands_certificate(&self, one: &Listen) -> bool {
+        one.tls && self.tls.as_ref().is_some_and(ServerTls::verifies_clients)
     }
 
     /// [`Self::check`] for the upstream.
@@ -267,6 +300,7 @@ impl Config {
             Some(upstream)
                 if upstream.credential.is_some()
                     && !upstream.clear_passwords
+                    && upstream.tls.is_none()
                     && !upstream.destination.is_loopback() =>
             {
                 Err(Error::ClearCredential(upstream.destination.to_string()))

@@ -4,6 +4,7 @@ use super::{Config, Listen, ListenerProtocol, Upstream, UpstreamProtocol, format
 use crate::Error;
 use crate::credentials::Credential;
 use crate::network::{Network, NetworkError};
+use crate::tls::{self, ClientTls, Identity, ServerTls};
 use crate::users::Users;
 use linux::socket::Protocol;
 use quantities::Quantities as _;
@@ -15,8 +16,17 @@ use std::time::Duration;
 /// Commented example with every key, as `tandem proxy example-config` prints it.
 pub const EXAMPLE: &str = include_str!("example.toml");
 
-/// Reads a credentials file; the error is a short reason.
-pub type Files<'a> = &'a dyn Fn(&str) -> Result<String, String>;
+/// Reads a file that the configuration names; the error is a short reason.
+pub type ReadFile<'a> = &'a dyn Fn(&str) -> Result<String, String>;
+
+/// Access to the files that the configuration names.
+#[derive(Clone, Copy)]
+pub struct Files<'a> {
+    /// Reads users, credentials and keys, which only their owner may read.
+    pub secret: ReadFile<'a>,
+    /// Reads certificates.
+    pub public: ReadFile<'a>,
+}
 
 impl Config {
     /// Parses a file that messages call `name`.
@@ -45,6 +55,7 @@ impl Reader<'_, '_> {
                 .filter_map(|one| self.listen(one))
                 .collect();
         }
+        config.tls = root.fields("tls").and_then(|fields| self.server_tls(fields));
         if let Some(fields) = root.fields("clients") {
             config.clients.allow = self.networks(fields, "allow");
             config.clients.users = self.users(fields).unwrap_or_default();
@@ -99,6 +110,7 @@ impl Reader<'_, '_> {
             if let (Err(error), Some(fields)) = (config.check_listener(listen), node.fields()) {
                 let expected = match error {
                     Error::OpenProxy { .. } => "a loopback address, or a restriction of the clients",
+                    Error::NoTls { .. } => "no `tls = true`",
                     _ => "a loopback address",
                 };
                 self.problems
@@ -129,7 +141,13 @@ impl Reader<'_, '_> {
         };
         let serve = fields.text("serve")?.parse().unwrap_or(ListenerProtocol::Auto);
         let send_buffer = fields.integer("send_buffer").and_then(|bytes| u32::try_from(bytes).ok());
-        Some(Listen { address, serve, protocol: protocol(fields, "protocol"), send_buffer })
+        Some(Listen {
+            address,
+            serve,
+            protocol: protocol(fields, "protocol"),
+            tls: fields.flag("tls").unwrap_or_default(),
+            send_buffer,
+        })
     }
 
     fn networks(&mut self, fields: &Fields, key: &str) -> Vec<Network> {
@@ -156,7 +174,7 @@ impl Reader<'_, '_> {
     /// Text of the credentials file that a key names.
     fn secrets(&mut self, fields: &Fields, key: &str) -> Option<String> {
         let path = fields.text(key)?;
-        (self.files)(path)
+        (self.files.secret)(path)
             .map_err(|reason| {
                 self.problems
                     .add(fields.span(key), format!("cannot read `{}`: {reason}", schema::read::clip(path)))
@@ -180,6 +198,59 @@ impl Reader<'_, '_> {
             .expected("lines of `username:hash` with a hash by argon2id, each username once")
             .hint(format!("`tandem proxy passwd {path} NAME` asks for a password and writes its hash"));
         None
+    }
+
+    fn server_tls(&mut self, fields: &Fields) -> Option<ServerTls> {
+        let (certificate, key) = (self.pem(fields, "certificate"), self.secrets(fields, "key"));
+        let client_ca = self.pem(fields, "client_ca");
+        if fields.given("client_ca") && client_ca.is_none() {
+            return None;
+        }
+        let (certificate, key) = (certificate?, key?);
+        let identity = Identity { certificate: &certificate, key: &key };
+        let tls = ServerTls::new(identity, client_ca.as_deref());
+        tls.map_err(|invalid| self.invalid_tls(fields, &invalid)).ok()
+    }
+
+    fn client_tls(&mut self, fields: &Fields) -> Option<ClientTls> {
+        let texts = (self.pem(fields, "ca"), self.pem(fields, "certificate"), self.secrets(fields, "key"));
+        let (ca, certificate, key) = texts;
+        let is_missing = |key, text: &Option<String>| fields.given(key) && text.is_none();
+        if is_missing("ca", &ca) || is_missing("certificate", &certificate) || is_missing("key", &key) {
+            return None;
+        }
+        if certificate.is_some() != key.is_some() {
+            let one = if certificate.is_some() { "certificate" } else { "key" };
+            self.problems
+                .add(fields.key_span(one), format!("`{one}` stands alone"))
+                .expected("`certificate` and `key`");
+            return None;
+        }
+        let pair = certificate.as_ref().zip(key.as_ref());
+        let identity = pair.map(|(certificate, key)| Identity { certificate, key });
+        let tls = ClientTls::new(ca.as_deref(), fields.text("server_name"), identity);
+        tls.map_err(|invalid| self.invalid_tls(fields, &invalid)).ok()
+    }
+
+    fn invalid_tls(&mut self, fields: &Fields, (key, reason): &tls::Invalid) {
+        let expected = match *key {
+            "server_name" => "such as `proxy.example` or `192.0.2.1`",
+            "key" => "the private key of the certificate, in PEM",
+            _ => "certificates in PEM",
+        };
+        self.problems.add(fields.span(key), reason.clone()).expected(expected);
+    }
+
+    /// Text of a PEM file with certificates that a key names.
+    fn pem(&mut self, fields: &Fields, key: &str) -> Option<String> {
+        let path = fields.text(key)?;
+        (self.files.public)(path)
+            .map_err(|reason| {
+                self.problems
+                    .add(fields.span(key), format!("cannot read `{}`: {reason}", schema::read::clip(path)))
+                    .expected("a file with certificates in PEM");
+            })
+            .ok()
     }
 
     fn upstream(&mut self, fields: &Fields) -> Option<Upstream> {
@@ -211,7 +282,13 @@ impl Reader<'_, '_> {
         }
         let clear_passwords = fields.flag("clear_passwords").unwrap_or_default();
         let protocol = protocol(fields, "protocol");
-        Some(Upstream { destination, speak, protocol, credential, clear_passwords })
+        let tls = fields.fields("tls").and_then(|fields| self.client_tls(fields));
+        if speak == UpstreamProtocol::Convert && fields.given("tls") {
+            self.problems
+                .add(fields.key_span("tls"), "Convert over TLS is not defined")
+                .expected("no `tls` with `speak = \"convert\"`");
+        }
+        Some(Upstream { destination, speak, protocol, credential, clear_passwords, tls })
     }
 }
 

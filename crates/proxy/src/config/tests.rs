@@ -17,7 +17,7 @@ fn files(name: &str) -> Result<String, String> {
 }
 
 fn read(text: &str) -> Result<Config, Vec<Diagnostic>> {
-    Config::parse("proxy.toml", text.as_bytes(), &files)
+    Config::parse("proxy.toml", text.as_bytes(), Files { secret: &files, public: &files })
 }
 
 #[test]

@@ -47,7 +47,7 @@ async fn handle(client: &mut Client) -> io::Result<Option<Connected>> {
     let protocol = if connect.mptcp { Protocol::Mptcp } else { client.config.servers };
     match client.connect(&destination, protocol, Fin::EndOfData).await {
         Ok(server) => {
-            client.write(&accepted(&request, &server.stream)).await?;
+            client.write(&accepted(&request, server.stream.tcp())).await?;
             Ok(Some(server))
         }
         Err(failure) => {
@@ -79,6 +79,7 @@ fn code(failure: &ConnectError) -> (Code, u8) {
         Cause::DnsError
         | Cause::ConnectionTimeout
         | Cause::ConnectionTerminated
+        | Cause::TlsCertificateError
         | Cause::HttpRequestDenied
         | Cause::ProxyInternalError => (Code::NetworkFailure, 0),
     }

@@ -10,12 +10,12 @@ use crate::connect::{read_some, write_all};
 use crate::counters::ByteCounters;
 use crate::front::http::{self, ChunkDecoder, ChunkEvent, Framing, ParseError, Request, RequestKind};
 use crate::relay::{self, End, Flow, RelayOptions, WriteGate};
+use crate::stream::Stream;
 use core::pin::{Pin, pin};
 use std::io::{self, ErrorKind};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
-use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep_until, timeout};
 
 /// Bytes of a chunked body read at once.
@@ -108,7 +108,7 @@ pub(super) async fn exchange(
 
 impl Progress {
     /// Error of an exchange whose time is over.
-    fn timed_out(&self, end: End, server: &TcpStream) -> ExchangeError {
+    fn timed_out(&self, end: End, server: &Stream) -> ExchangeError {
         if self.response_began.load(Relaxed) {
             return ExchangeError::TimedOut(end);
         }
@@ -129,7 +129,7 @@ impl Progress {
 async fn relay_concurrently(
     mut client_side: Pin<&mut impl Future<Output = ClientEnd>>,
     mut download: Pin<&mut impl Future<Output = Result<(u16, bool, bool), ExchangeError>>>,
-    (server, progress): (&TcpStream, &Progress),
+    (server, progress): (&Stream, &Progress),
     grace: Duration,
 ) -> Result<(u16, bool, bool), ExchangeError> {
     let mut client_ended = false;
@@ -169,8 +169,8 @@ async fn relay_concurrently(
 
 /// Relay of a server's response to the client.
 struct ResponseRelay<'a> {
-    client: &'a TcpStream,
-    server: &'a TcpStream,
+    client: &'a Stream,
+    server: &'a Stream,
     max_len: usize,
     options: RelayOptions,
     bytes: ByteCounters<'a>,
@@ -253,14 +253,14 @@ fn mid_response(error: &io::Error) -> ExchangeError {
 }
 
 /// Writes all bytes within the write timeout.
-async fn write_in_time(to: &TcpStream, bytes: &[u8], options: RelayOptions) -> io::Result<()> {
+async fn write_in_time(to: &Stream, bytes: &[u8], options: RelayOptions) -> io::Result<()> {
     timeout(options.write, write_all(to, bytes)).await.unwrap_or_else(|_| Err(ErrorKind::TimedOut.into()))
 }
 
 /// Relay of a message body.
 struct BodyRelay<'a> {
-    from: &'a TcpStream,
-    to: &'a TcpStream,
+    from: &'a Stream,
+    to: &'a Stream,
     bytes: ByteCounters<'a>,
     options: RelayOptions,
 }
@@ -312,7 +312,7 @@ impl BodyRelay<'_> {
             if ended && !dechunk {
                 out.extend_from_slice(b"0\r\n\r\n");
             }
-            gate.wait(to, moved, options.ahead).await;
+            gate.wait(to.tcp(), moved, options.ahead).await;
             write_in_time(to, &out, options).await?;
             moved += out.len() as u64;
             bytes.add(out.len() as u64);

@@ -10,18 +10,16 @@ use crate::front::http::{self, Framing, PSEUDONYM, ParseError, Request, RequestK
 use crate::refusal::Cause;
 use crate::relay;
 use crate::server::Phase;
-use rustix::io::Errno;
-use rustix::net::{RecvFlags, recv};
+use crate::stream::Stream;
 use std::io::ErrorKind;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
-use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
 
 /// Server connection, kept for the client's next request to the same destination.
 pub(super) struct ServerConnection {
     destination: Destination,
-    pub(super) stream: TcpStream,
+    pub(super) stream: Stream,
     /// Bytes received and not yet forwarded.
     pub(super) buffer: Vec<u8>,
     /// Whether it has answered a request before.
@@ -161,7 +159,7 @@ async fn forward_request(
                 if keep_open {
                     return Some(server);
                 }
-                client.log_context.subflows.sample(&client.stream);
+                client.log_context.subflows.sample(client.stream.tcp());
                 relay::lingering_close(&client.stream, Duration::from_secs(1)).await;
                 return None;
             }
@@ -213,9 +211,7 @@ async fn connect_to_server(client: &mut Client, request: &Request) -> Option<Ser
 
 /// Whether an idle server connection is open and has sent nothing unsolicited.
 fn is_reusable(server: &ServerConnection) -> bool {
-    // Query the kernel: the runtime may not have seen the latest readiness yet.
-    let there = recv(&server.stream, &mut [0u8], RecvFlags::PEEK | RecvFlags::DONTWAIT);
-    server.buffer.is_empty() && there == Err(Errno::AGAIN)
+    server.buffer.is_empty() && server.stream.is_quiet()
 }
 
 /// Logs an answered request.

@@ -17,6 +17,7 @@ use crate::destination::Destination;
 use crate::logins::Verdict;
 use crate::relay::{self, End, Flow};
 use crate::server::{ConnectionPermit, Phase, Shared, client_key};
+use crate::stream::Stream;
 use crate::users::User;
 use core::pin::Pin;
 use linux::socket::{self, Protocol};
@@ -35,6 +36,8 @@ use tokio::time::{Instant, timeout_at};
 const TOO_SLOW: &str = "too slow";
 /// Outcome of a session that does not reach its end, because the proxy ends first.
 const CUT: &str = "shutdown";
+/// Outcome of a client without a TLS session.
+const TLS_FAILED: &str = "tls failed";
 /// Bytes read at once before the relay starts.
 const READ_CHUNK_BYTES: usize = 4096;
 
@@ -42,7 +45,7 @@ const READ_CHUNK_BYTES: usize = 4096;
 pub(crate) struct Client {
     shared: Arc<Shared>,
     config: Arc<Config>,
-    stream: TcpStream,
+    stream: Stream,
     address: SocketAddr,
     /// Configured address of the listener.
     listening: SocketAddr,
@@ -107,7 +110,7 @@ pub(crate) async fn serve(
     if is_mptcp {
         Counters::count(&shared.counters.accepted_mptcp);
     }
-    let log_context = LogContext {
+    let mut log_context = LogContext {
         front: listen.serve.name(),
         user: None,
         destination: None,
@@ -117,8 +120,27 @@ pub(crate) async fn serve(
         subflows: SubflowStats::new(is_mptcp),
     };
     let since = Instant::now();
+    let deadline = since + config.timeouts.handshake;
+    let stream = match (listen.tls, &config.tls) {
+        (false, _) => Stream::Tcp(stream),
+        // A reload has just removed the certificate and the listener.
+        (true, None) => {
+            _ = socket::abort(&stream);
+            return;
+        }
+        // Boxed, so that unencrypted sessions do not carry the state of a handshake.
+        (true, Some(tls)) => match Box::pin(tls.accept_until(deadline, stream)).await {
+            Ok(stream) => stream,
+            Err((stream, reason)) => {
+                Counters::count(&shared.counters.tls_failed);
+                shared.log_failed_tls(address, &reason);
+                (log_context.outcome, log_context.reason) = (TLS_FAILED, Some(reason));
+                stream
+            }
+        },
+    };
     let mut client = Client {
-        deadline: since + config.timeouts.handshake,
+        deadline,
         phase: shared.phase.subscribe(),
         shared,
         config,
@@ -132,6 +154,9 @@ pub(crate) async fn serve(
         up: AtomicU64::new(0),
         down: AtomicU64::new(0),
     };
+    if client.log_context.outcome == TLS_FAILED {
+        return client.log();
+    }
     // Boxed, so that a tunnel does not carry the state of request parsing.
     let tunnel = Box::pin(client.handle(listen.serve)).await;
     if let Some(server) = tunnel {
@@ -159,7 +184,7 @@ enum Fin {
 
 /// Completes when the client resets or closes its connection. Bytes that it sends meanwhile go to
 /// `buffer`; after [`READ_CHUNK_BYTES`] only a reset is noticed.
-async fn until_client_is_gone(stream: &TcpStream, buffer: &mut Vec<u8>, fin: Fin) {
+async fn until_client_is_gone(stream: &Stream, buffer: &mut Vec<u8>, fin: Fin) {
     while fin != Fin::EndOfData && buffer.len() < READ_CHUNK_BYTES {
         match read_some(stream, buffer, READ_CHUNK_BYTES).await {
             Ok(1..) => {}
@@ -168,7 +193,7 @@ async fn until_client_is_gone(stream: &TcpStream, buffer: &mut Vec<u8>, fin: Fin
         }
     }
     // Fails only without a runtime.
-    _ = stream.ready(Interest::ERROR).await;
+    _ = stream.tcp().ready(Interest::ERROR).await;
 }
 
 impl Drop for Client {
@@ -323,7 +348,7 @@ impl Client {
             (&mut up, &mut down),
             bytes,
             (self.config.relay_options(), total),
-            || subflows.sample(stream),
+            || subflows.sample(stream.tcp()),
         );
         let Some(end) = unless_revoked(revocation, relay).await else {
             _ = socket::abort(&server.stream);
@@ -338,7 +363,7 @@ impl Client {
     /// Logs the connection.
     fn log(&mut self) {
         let Some(log) = self.shared.log() else { return };
-        self.log_context.subflows.sample(&self.stream);
+        self.log_context.subflows.sample(self.stream.tcp());
         let is_mptcp = self.log_context.subflows.is_mptcp;
         let subflows = self.log_context.subflows.take();
         let line = LogRecord {
@@ -374,10 +399,10 @@ mod tests {
     const LONG: Duration = Duration::from_secs(20);
 
     /// A client that sent two bytes and a FIN, and the proxy's side of its connection.
-    async fn half_closed() -> (TcpStream, TcpStream) {
+    async fn half_closed() -> (TcpStream, Stream) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let mut client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
-        let (stream, _) = listener.accept().await.unwrap();
+        let stream = Stream::Tcp(listener.accept().await.unwrap().0);
         client.write_all(b"ab").await.unwrap();
         client.shutdown().await.unwrap();
         (client, stream)

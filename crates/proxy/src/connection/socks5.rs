@@ -73,9 +73,10 @@ fn reply(failure: &ConnectError) -> Reply {
         Cause::ConnectionTimeout => Reply::TtlExpired,
         Cause::ConnectionRefused => Reply::Refused,
         Cause::DestinationIpUnroutable => Reply::NetworkUnreachable,
-        Cause::ConnectionTerminated | Cause::HttpRequestDenied | Cause::ProxyInternalError => {
-            Reply::ConnectError
-        }
+        Cause::ConnectionTerminated
+        | Cause::TlsCertificateError
+        | Cause::HttpRequestDenied
+        | Cause::ProxyInternalError => Reply::ConnectError,
     }
 }
 

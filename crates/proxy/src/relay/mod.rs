@@ -8,6 +8,7 @@ mod pipe;
 mod write_gate;
 
 use crate::counters::ByteCounters;
+use crate::stream::{RECORD_BYTES, Stream};
 use core::future::poll_fn;
 use core::pin::{Pin, pin};
 use core::task::{Context, Poll, ready};
@@ -15,7 +16,7 @@ use linux::socket;
 use pipe::Pipe;
 use std::io::{self, ErrorKind};
 use std::time::Duration;
-use tokio::io::Interest;
+use tokio::io::{Interest, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep_until};
 pub(crate) use write_gate::WriteGate;
@@ -122,7 +123,7 @@ impl Flow {
     /// [`ErrorKind::TimedOut`] when the receiver does not read.
     fn poll(
         &mut self,
-        (from, to): (&TcpStream, &TcpStream),
+        (from, to): (&Stream, &Stream),
         bytes: ByteCounters<'_>,
         options: RelayOptions,
         context: &mut Context<'_>,
@@ -145,24 +146,24 @@ impl Flow {
 
     fn poll_transfer(
         &mut self,
-        (from, to): (&TcpStream, &TcpStream),
+        (from, to): (&Stream, &Stream),
         bytes: ByteCounters<'_>,
         ahead: Duration,
         context: &mut Context<'_>,
     ) -> Poll<io::Result<()>> {
         loop {
             while self.written < self.pending.len() {
-                ready!(self.poll_writable(to, context))?;
-                match to.try_write(&self.pending[self.written..]) {
-                    Ok(0) => return Poll::Ready(Err(ErrorKind::WriteZero.into())),
-                    Ok(count) => {
+                let written = to.poll_write(context, &self.pending[self.written..]);
+                match ready!(self.unless_blocked(written))? {
+                    0 => return Poll::Ready(Err(ErrorKind::WriteZero.into())),
+                    count => {
                         self.written += count;
                         self.count(count, bytes);
                     }
-                    Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-                    Err(error) => return Poll::Ready(Err(error)),
                 }
             }
+            let flushed = to.poll_flush(context);
+            ready!(self.unless_blocked(flushed))?;
             if self.written > 0 {
                 (self.pending, self.written) = (Vec::new(), 0);
             }
@@ -171,12 +172,17 @@ impl Flow {
             }
             if self.ended {
                 if self.limit.is_none() {
-                    // Peer already closed: no FIN to send.
-                    _ = rustix::net::shutdown(to, rustix::net::Shutdown::Write);
+                    // An error means that the peer has already closed: no FIN to send.
+                    let shut = to.poll_shutdown(context);
+                    _ = ready!(self.unless_blocked(shut));
                 }
                 self.done = true;
                 return Poll::Ready(Ok(()));
             }
+            let (Some(from), Some(to)) = (from.as_plain(), to.as_plain()) else {
+                ready!(self.poll_copy((from, to), ahead, context))?;
+                continue;
+            };
             ready!(from.poll_read_ready(context))?;
             ready!(self.poll_writable(to, context))?;
             let allowance = ready!(self.gate.poll(to, self.moved, ahead, context));
@@ -189,9 +195,36 @@ impl Flow {
     }
 
     fn poll_writable(&mut self, to: &TcpStream, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let writable = to.poll_write_ready(context);
-        self.blocked = writable.is_pending();
-        writable
+        self.unless_blocked(to.poll_write_ready(context))
+    }
+
+    /// Notes whether the receiver takes no more.
+    fn unless_blocked<T>(&mut self, written: Poll<T>) -> Poll<T> {
+        self.blocked = written.is_pending();
+        written
+    }
+
+    /// Reads once into `pending`, where a side is encrypted.
+    fn poll_copy(
+        &mut self,
+        (from, to): (&Stream, &Stream),
+        ahead: Duration,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<()>> {
+        ready!(self.poll_writable(to.tcp(), context))?;
+        let allowance = ready!(self.gate.poll(to.tcp(), self.moved, ahead, context));
+        let max_len = allowance.unwrap_or(RECORD_BYTES).min(RECORD_BYTES);
+        let max_len = self.limit.map_or(max_len, |limit| limit.min(max_len as u64) as usize);
+        let mut record = [0; RECORD_BYTES];
+        let mut record = ReadBuf::new(&mut record[..max_len]);
+        ready!(from.poll_read(context, &mut record))?;
+        let got = record.filled();
+        self.ended = got.is_empty();
+        if let Some(limit) = &mut self.limit {
+            *limit -= got.len() as u64;
+        }
+        self.pending = got.to_vec();
+        Poll::Ready(Ok(()))
     }
 
     /// Splices once, limited to `allowance` bytes.
@@ -257,8 +290,8 @@ impl Flow {
 /// # Errors
 /// A socket fails, the sender ends before the limit, or the write timeout expires.
 pub(crate) async fn relay_one_way(
-    from: &TcpStream,
-    to: &TcpStream,
+    from: &Stream,
+    to: &Stream,
     flow: &mut Flow,
     bytes: ByteCounters<'_>,
     options: RelayOptions,
@@ -294,7 +327,7 @@ pub(crate) async fn with_time_limits<T>(
 /// Relays both directions to their end, a reset or a timeout. Calls `on_half_close` at the first
 /// end of stream, before the kernel drops the subflow statistics.
 pub(crate) async fn relay_both(
-    (client, server): (&TcpStream, &TcpStream),
+    (client, server): (&Stream, &Stream),
     (up, down): (&mut Flow, &mut Flow),
     (bytes_up, bytes_down): (ByteCounters<'_>, ByteCounters<'_>),
     (options, until): (RelayOptions, Option<Instant>),
@@ -404,8 +437,10 @@ impl WriteTimer {
 
 /// Closes after the peer had time to read: shuts down the write half, then drains. Closing with
 /// unread data would make the kernel send RST and discard the response (RFC 9112, section 9.6).
-pub(crate) async fn lingering_close(stream: &TcpStream, wait: Duration) {
-    _ = rustix::net::shutdown(stream, rustix::net::Shutdown::Write);
+pub(crate) async fn lingering_close(stream: &Stream, wait: Duration) {
+    _ = tokio::time::timeout(wait, poll_fn(|context| stream.poll_shutdown(context))).await;
+    // The rest is discarded, encrypted or not.
+    let stream = stream.tcp();
     let mut buffer = [0; 1024];
     // Bounded by reads as well as by time.
     let drain = async {

@@ -13,4 +13,5 @@ mod refusals;
 mod reload;
 mod support;
 mod time_limits;
+mod tls;
 mod tunnel;

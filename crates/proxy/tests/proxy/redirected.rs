@@ -73,6 +73,7 @@ fn needs_root_redirected_client_reaches_its_server() {
             address: "0.0.0.0:3129".parse().unwrap(),
             serve: ListenerProtocol::Transparent,
             protocol: protocol(),
+            tls: false,
             send_buffer: None,
         };
         let mut config = Config { listen: vec![any], ..Config::default() };

@@ -21,7 +21,13 @@ pub(crate) fn local() -> Config {
 }
 
 pub(crate) fn listen(serve: ListenerProtocol) -> Listen {
-    Listen { address: "127.0.0.1:0".parse().unwrap(), serve, protocol: protocol(), send_buffer: None }
+    Listen {
+        address: "127.0.0.1:0".parse().unwrap(),
+        serve,
+        protocol: protocol(),
+        tls: false,
+        send_buffer: None,
+    }
 }
 
 /// MPTCP if the kernel supports it, else TCP. In continuous integration the kernel has to.

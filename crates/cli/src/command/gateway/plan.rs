@@ -140,6 +140,7 @@ fn listeners(arguments: &GatewayUp, ipv6: bool) -> Result<(Vec<Listen>, Vec<Netw
         address: SocketAddr::new(address, arguments.port),
         serve: ListenerProtocol::Redirected,
         protocol: Protocol::Tcp,
+        tls: false,
         send_buffer: None,
     };
     let mut all = vec![listen(Ipv4Addr::LOCALHOST.into())];
