@@ -1,30 +1,29 @@
 //! Connects to destinations: resolves names, checks addresses, and races the attempts as in RFC
 //! 8305 (Happy Eyeballs).
 
-use crate::config::{Config, Upstream, UpstreamProtocol};
+use crate::config::{Config, UpstreamProtocol};
 use crate::counters::Counters;
-use crate::destination::{Destination, Host, Refused};
-use crate::front::{convert, http};
+use crate::destination::{Destination, Host, NameKind, Refused};
+use crate::own_addresses::OwnAddresses;
 use crate::refusal::{Cause, Refusal};
 use crate::stream::Stream;
+use crate::upstream;
 use linux::socket::{self, Options, Protocol};
-use std::fmt::Write as _;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpSocket, TcpStream, lookup_host};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep_until, timeout, timeout_at};
+use tokio::time::{Instant, sleep_until, timeout_at};
 
 /// Delay between connection attempts (RFC 8305, section 5).
 const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
-/// Bytes read of the body of an upstream proxy's refusal.
-const MAX_REASON_BYTES: usize = 512;
-/// Time to wait for that body.
-const REASON_WAIT: Duration = Duration::from_secs(1);
 /// Addresses tried per name.
-const MAX_CONNECT_ATTEMPTS: usize = 8;
+pub(crate) const MAX_CONNECT_ATTEMPTS: usize = 8;
+/// Attempts of all connections together that may run beside the first of their connection.
+pub(crate) const MAX_PARALLEL_ATTEMPTS: usize = 256;
 
 /// Failed connection to a server.
 #[derive(Debug)]
@@ -41,6 +40,12 @@ pub(crate) enum ConnectError {
     Upstream(Refusal),
     /// The client closed its connection meanwhile.
     Abandoned,
+}
+
+impl From<io::Error> for ConnectError {
+    fn from(error: io::Error) -> Self {
+        Self::Unreachable(error)
+    }
 }
 
 impl ConnectError {
@@ -89,183 +94,113 @@ pub(crate) struct Connected {
     pub(crate) early_data: Vec<u8>,
 }
 
-/// Connects to `destination`, directly or through the upstream proxy.
-pub(crate) async fn connect(
-    config: &Config,
-    lookups: &Semaphore,
-    destination: &Destination,
-    protocol: Protocol,
-) -> Result<Connected, ConnectError> {
-    let deadline = Instant::now() + config.timeouts.connect;
-    let work = async {
-        match &config.upstream {
-            None => {
-                let addresses = resolve(lookups, destination).await?;
-                let allowed = permitted_addresses(config, &addresses)?;
-                let stream = connect_first(&allowed, protocol, config.mark)
-                    .await
-                    .map_err(ConnectError::Unreachable)?;
-                Ok(Connected { stream: Stream::Tcp(stream), early_data: Vec::new() })
-            }
-            Some(upstream) => connect_via_upstream(config, upstream, lookups, destination).await,
-        }
-    };
-    timeout_at(deadline, work).await.unwrap_or(Err(ConnectError::TimedOut))
+/// Means of connecting to servers, shared by all connections.
+#[derive(Debug)]
+pub(crate) struct Dialer {
+    /// Addresses of this host.
+    pub(crate) own: Arc<OwnAddresses>,
+    lookups: Semaphore,
+    /// Permits for attempts beside the first of a connection, each with one descriptor.
+    pub(crate) parallel: Arc<Semaphore>,
 }
 
-/// Requests a tunnel from the upstream proxy with CONNECT.
-async fn connect_via_upstream(
-    config: &Config,
-    upstream: &Upstream,
-    lookups: &Semaphore,
-    destination: &Destination,
-) -> Result<Connected, ConnectError> {
-    let addresses = resolve(lookups, &upstream.destination).await?;
-    if upstream.speak == UpstreamProtocol::Convert {
-        let peers = resolve(lookups, destination).await?;
-        return connect_via_converter(&addresses, (upstream.protocol, config.mark), peers[0]).await;
+/// Socket options of connections to servers or to the upstream proxy.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Transport {
+    pub(crate) protocol: Protocol,
+    /// Firewall mark.
+    pub(crate) mark: Option<u32>,
+}
+
+impl Dialer {
+    pub(crate) fn new(config: &Config) -> Self {
+        Self {
+            own: Arc::default(),
+            lookups: Semaphore::new(config.limits.lookups.max(1)),
+            parallel: Arc::new(Semaphore::new(MAX_PARALLEL_ATTEMPTS)),
+        }
     }
-    let tcp = connect_upstream(&addresses, upstream.protocol, config.mark).await?;
-    let stream = upstream.secure(tcp).await.map_err(|error| lost(&error))?;
-    let mut request = format!("CONNECT {destination} HTTP/1.1\r\nHost: {destination}\r\n");
-    if let Some(credential) = &upstream.credential {
-        _ = write!(request, "Proxy-Authorization: {}\r\n", credential.to_basic());
-    }
-    request.push_str("\r\n");
-    let mut buffer = Vec::new();
-    let mut exchange = async || {
-        write_all(&stream, request.as_bytes()).await?;
-        loop {
-            match http::read_response(&buffer, config.limits.head, "CONNECT", false, true) {
-                // After a 2xx to CONNECT the tunnel begins, regardless of framing fields.
-                Ok(Some(response)) if !response.is_interim() => return Ok(Some(response)),
-                Ok(Some(response)) => _ = buffer.drain(..response.length),
-                Ok(None) => {
-                    if read_some(&stream, &mut buffer, 4096).await? == 0 {
-                        return Err(ErrorKind::UnexpectedEof.into());
-                    }
+
+    /// Connects to `destination`, directly or through the upstream proxy. The rules apply to
+    /// resolved addresses, or with an upstream that resolves names, to what is known before.
+    pub(crate) async fn connect(
+        &self,
+        config: &Config,
+        destination: &Destination,
+        protocol: Protocol,
+    ) -> Result<Connected, ConnectError> {
+        let deadline = Instant::now() + config.timeouts.connect;
+        let work = async {
+            match &config.upstream {
+                None => {
+                    let allowed = self.permitted_addresses(config, destination).await?;
+                    let transport = Transport { protocol, mark: config.mark };
+                    let stream = connect_first(&allowed, transport, &self.parallel)
+                        .await
+                        .map_err(ConnectError::Unreachable)?;
+                    Ok(Connected { stream: Stream::Tcp(stream), early_data: Vec::new() })
                 }
-                Err(_) => return Ok(None),
-            }
-        }
-    };
-    let response = exchange().await.map_err(|error| lost(&error))?;
-    let Some(response) = response else { return Err(invalid_response()) };
-    buffer.drain(..response.length);
-    if (200..300).contains(&response.status) {
-        return Ok(Connected { stream, early_data: buffer });
-    }
-    read_reason(&stream, &mut buffer, response.body).await;
-    Err(ConnectError::Upstream(Refusal::of_response(&response, &buffer)))
-}
-
-/// Connects to the upstream proxy itself.
-async fn connect_upstream(
-    addresses: &[SocketAddr],
-    protocol: Protocol,
-    mark: Option<u32>,
-) -> Result<TcpStream, ConnectError> {
-    connect_first(addresses, protocol, mark).await.map_err(|error| {
-        // A reset follows a completed handshake; a port without a listener gives "refused".
-        ConnectError::Upstream(if error.kind() == ErrorKind::ConnectionReset {
-            Refusal::of_error(&error)
-        } else {
-            let reason = format!("cannot connect to it: {}", error.kind());
-            Refusal::new(Cause::ProxyInternalError, reason)
-        })
-    })
-}
-
-fn lost(error: &io::Error) -> ConnectError {
-    ConnectError::Upstream(Refusal::of_error(error))
-}
-
-fn invalid_response() -> ConnectError {
-    ConnectError::Upstream(Refusal::new(Cause::ProxyInternalError, "invalid response"))
-}
-
-/// Appends the start of the body of a refusal to `buffer`.
-async fn read_reason(stream: &Stream, buffer: &mut Vec<u8>, body: http::Framing) {
-    let wanted = match body {
-        http::Framing::Length(length) => usize::try_from(length).unwrap_or(usize::MAX),
-        http::Framing::UntilClose => usize::MAX,
-        http::Framing::Empty | http::Framing::Chunked => 0,
-    };
-    let wanted = wanted.min(MAX_REASON_BYTES);
-    let read = async {
-        while buffer.len() < wanted && read_some(stream, buffer, MAX_REASON_BYTES).await.is_ok_and(|n| n > 0)
-        {
-        }
-    };
-    // The reason is a courtesy: the client is answered without it.
-    _ = timeout(REASON_WAIT, read).await;
-    buffer.truncate(wanted);
-}
-
-/// Requests a connection to `peer` from a converter (RFC 8803). Retries once with the cookie if the
-/// converter demands one.
-async fn connect_via_converter(
-    converter: &[SocketAddr],
-    (protocol, mark): (Protocol, Option<u32>),
-    peer: SocketAddr,
-) -> Result<Connected, ConnectError> {
-    let mut cookie: Option<Vec<u8>> = None;
-    loop {
-        let stream = Stream::Tcp(connect_upstream(converter, protocol, mark).await?);
-        write_all(&stream, &convert::encode_request(peer, cookie.as_deref()))
-            .await
-            .map_err(|error| lost(&error))?;
-        let mut buffer = Vec::new();
-        let (length, answer) = loop {
-            if let Some(found) = convert::parse_response(&buffer).map_err(|_| invalid_response())? {
-                break found;
-            }
-            if read_some(&stream, &mut buffer, 1024).await.map_err(|error| lost(&error))? == 0 {
-                return Err(lost(&ErrorKind::UnexpectedEof.into()));
+                Some(upstream) if upstream.speak == UpstreamProtocol::Convert => {
+                    let peers = self.permitted_addresses(config, destination).await?;
+                    upstream::connect_by_convert(self, config, upstream, peers).await
+                }
+                Some(upstream) => {
+                    config
+                        .destinations
+                        .check_unresolved(destination, &self.own)
+                        .map_err(ConnectError::Refused)?;
+                    upstream::connect_by_http(self, config, upstream, destination).await
+                }
             }
         };
-        match answer {
-            convert::Response::Connected => {
-                buffer.drain(..length);
-                return Ok(Connected { stream, early_data: buffer });
-            }
-            // The first byte of the value is zero (RFC 8803, section 6.2.8).
-            convert::Response::Failed(code, value)
-                if code == convert::Code::MissingCookie as u8 && cookie.is_none() && value.len() > 1 =>
-            {
-                // RFC 8803, section 6.2.7, requires a reset here.
-                _ = socket::abort(&stream);
-                cookie = Some(value[1..].to_vec());
-            }
-            convert::Response::Failed(code, _) => {
-                _ = socket::abort(&stream);
-                let (cause, reason) = match code {
-                    32 => (Cause::DestinationIpProhibited, "destination refused"),
-                    64 => (Cause::HttpRequestDenied, "a limit is reached"),
-                    96 => (Cause::ConnectionRefused, "the server refused the connection"),
-                    97 => (Cause::DestinationIpUnroutable, "server unreachable"),
-                    65 => (Cause::ProxyInternalError, "network failure"),
-                    _ => (Cause::ProxyInternalError, "the request is not supported"),
-                };
-                let reason = format!("{reason} (Convert error {code})");
-                return Err(ConnectError::Upstream(Refusal::new(cause, reason)));
-            }
-        }
+        timeout_at(deadline, work).await.unwrap_or(Err(ConnectError::TimedOut))
+    }
+
+    /// Resolves a destination with the system's resolver, in blocking threads of bounded number.
+    /// Address families alternate, beginning with the one that the system prefers (RFC 8305, section
+    /// 4; RFC 6724).
+    pub(crate) async fn resolve(&self, destination: &Destination) -> Result<Vec<SocketAddr>, ConnectError> {
+        let with_port = |address| SocketAddr::new(address, destination.port);
+        let name = match &destination.host {
+            Host::Address(address) => return Ok(vec![with_port(*address)]),
+            Host::Name(name) => name,
+        };
+        let found: Vec<_> = if let Some(addresses) = NameKind::of(name).addresses() {
+            addresses.into_iter().map(with_port).collect()
+        } else {
+            let Ok(_permit) = self.lookups.acquire().await else { return Err(ConnectError::Unknown) };
+            lookup_host((&**name, destination.port)).await.map_err(|_| ConnectError::Unknown)?.collect()
+        };
+        if found.is_empty() { Err(ConnectError::Unknown) } else { Ok(interleave(found)) }
+    }
+
+    /// Resolves a destination to the addresses that the rules permit. The connection uses these
+    /// checked addresses, so a second lookup cannot change them (DNS rebinding).
+    async fn permitted_addresses(
+        &self,
+        config: &Config,
+        destination: &Destination,
+    ) -> Result<Vec<SocketAddr>, ConnectError> {
+        let mut reason = Refused("no address");
+        let check = |address: &SocketAddr| config.destinations.check(*address, &self.own);
+        config.destinations.check_port(destination.port).map_err(ConnectError::Refused)?;
+        let mut allowed = self.resolve(destination).await?;
+        allowed.retain(|address| check(address).inspect_err(|refused| reason = *refused).is_ok());
+        allowed.truncate(MAX_CONNECT_ATTEMPTS);
+        if allowed.is_empty() { Err(ConnectError::Refused(reason)) } else { Ok(allowed) }
     }
 }
 
-/// Resolves a destination with the system's resolver, in blocking threads of bounded number.
-/// Address families alternate, beginning with the one that the system prefers (RFC 8305, section 4;
-/// RFC 6724).
-async fn resolve(lookups: &Semaphore, destination: &Destination) -> Result<Vec<SocketAddr>, ConnectError> {
-    let name = match &destination.host {
-        Host::Address(address) => return Ok(vec![SocketAddr::new(*address, destination.port)]),
-        Host::Name(name) => name,
-    };
-    let Ok(_permit) = lookups.acquire().await else { return Err(ConnectError::Unknown) };
-    let found: Vec<_> =
-        lookup_host((&**name, destination.port)).await.map_err(|_| ConnectError::Unknown)?.collect();
-    if found.is_empty() { Err(ConnectError::Unknown) } else { Ok(interleave(found)) }
+/// Returns the first connection that succeeds.
+pub(crate) async fn connect_first(
+    addresses: &[SocketAddr],
+    transport: Transport,
+    parallel: &Arc<Semaphore>,
+) -> io::Result<TcpStream> {
+    if let [only] = addresses {
+        return attempt(*only, transport).await;
+    }
+    race(addresses, parallel, |address| attempt(address, transport)).await
 }
 
 fn interleave(found: Vec<SocketAddr>) -> Vec<SocketAddr> {
@@ -282,43 +217,39 @@ fn interleave(found: Vec<SocketAddr>) -> Vec<SocketAddr> {
     }
 }
 
-/// Selects the addresses that the destination rules permit. The connection uses these checked
-/// addresses, so a second lookup cannot change them (DNS rebinding).
-fn permitted_addresses(config: &Config, addresses: &[SocketAddr]) -> Result<Vec<SocketAddr>, ConnectError> {
-    let mut reason = Refused("no address");
-    let check = |address: &SocketAddr| config.destinations.check_from_here(*address);
-    let allowed: Vec<_> = addresses
-        .iter()
-        .filter(|address| check(address).inspect_err(|refused| reason = *refused).is_ok())
-        .take(MAX_CONNECT_ATTEMPTS)
-        .copied()
-        .collect();
-    if allowed.is_empty() { Err(ConnectError::Refused(reason)) } else { Ok(allowed) }
-}
-
-/// Returns the first connection that succeeds. Each further attempt starts after 250 ms, or once a
-/// previous one fails.
-async fn connect_first(
-    addresses: &[SocketAddr],
-    protocol: Protocol,
-    mark: Option<u32>,
-) -> io::Result<TcpStream> {
-    if let [only] = addresses {
-        return attempt(*only, protocol, mark).await;
-    }
+/// Returns the result of the first attempt that succeeds. Each further attempt starts after 250 ms,
+/// or once a previous one fails. Attempts beside the first need a permit of `parallel`; without one
+/// they wait for a failure.
+pub(crate) async fn race<A, T, E, F>(
+    candidates: &[A],
+    parallel: &Arc<Semaphore>,
+    attempt: impl Fn(A) -> F,
+) -> Result<T, E>
+where
+    A: Copy,
+    T: Send + 'static,
+    E: From<io::Error> + Send + 'static,
+    F: Future<Output = Result<T, E>> + Send + 'static,
+{
     let mut attempts = JoinSet::new();
-    let mut waiting = addresses.iter();
-    let mut failed = io::Error::from(ErrorKind::NotFound);
+    let mut waiting = candidates.iter();
+    let mut failed = E::from(ErrorKind::NotFound.into());
     loop {
-        if let Some(address) = waiting.next() {
-            let address = *address;
-            attempts.spawn(async move { attempt(address, protocol, mark).await });
+        let permit = if attempts.is_empty() { None } else { Arc::clone(parallel).try_acquire_owned().ok() };
+        if (attempts.is_empty() || permit.is_some())
+            && let Some(candidate) = waiting.next()
+        {
+            let attempt = attempt(*candidate);
+            attempts.spawn(async move {
+                let _permit = permit;
+                attempt.await
+            });
         }
         let next = Instant::now() + ATTEMPT_DELAY;
         tokio::select! {
-            Some(done) = attempts.join_next() => match done.unwrap_or_else(|error| Err(error.into())) {
+            Some(done) = attempts.join_next() => match done.unwrap_or_else(|error| Err(E::from(error.into()))) {
                 // Dropping the set cancels the remaining attempts.
-                Ok(stream) => return Ok(stream),
+                Ok(result) => return Ok(result),
                 Err(error) => failed = error,
             },
             () = sleep_until(next), if waiting.len() > 0 => {}
@@ -330,14 +261,14 @@ async fn connect_first(
     }
 }
 
-async fn attempt(address: SocketAddr, protocol: Protocol, mark: Option<u32>) -> io::Result<TcpStream> {
+async fn attempt(address: SocketAddr, transport: Transport) -> io::Result<TcpStream> {
     let options = Options {
         no_delay: true,
         notsent_lowat: Some(crate::listener::NOTSENT_LOWAT_BYTES),
-        mark,
+        mark: transport.mark,
         ..Options::default()
     };
-    let socket = socket::open_unconnected(address, protocol, &options).map_err(io::Error::other)?;
+    let socket = socket::open_unconnected(address, transport.protocol, &options).map_err(io::Error::other)?;
     TcpSocket::from_std_stream(socket).connect(address).await
 }
 
@@ -376,30 +307,59 @@ mod tests {
         assert_eq!(order, ["2000::1", "8.8.8.8", "2000::2", "8.8.4.4", "1.1.1.1"]);
     }
 
+    fn dialer() -> Dialer {
+        let dialer = Dialer::new(&Config::default());
+        dialer.own.open().unwrap();
+        dialer
+    }
+
+    const TCP: Transport = Transport { protocol: Protocol::Tcp, mark: None };
+
     #[tokio::test]
     async fn next_address_is_tried_after_a_failure() {
+        let dialer = dialer();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let good = listener.local_addr().unwrap();
         let closed = TcpListener::bind("127.0.0.2:0").await.unwrap().local_addr().unwrap();
-        let stream = connect_first(&[closed, closed, good], Protocol::Tcp, None).await.unwrap();
+        let stream = connect_first(&[closed, closed, good], TCP, &dialer.parallel).await.unwrap();
         assert_eq!(stream.peer_addr().unwrap(), good);
         assert_eq!(
-            connect_first(&[closed, closed], Protocol::Tcp, None).await.unwrap_err().kind(),
+            connect_first(&[closed, closed], TCP, &dialer.parallel).await.unwrap_err().kind(),
             ErrorKind::ConnectionRefused
         );
     }
 
     #[tokio::test]
+    async fn attempts_without_a_permit_wait_for_a_failure() {
+        use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+        for permits in [0, 1] {
+            let parallel = Arc::new(Semaphore::new(permits));
+            let (open, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+            let attempt = |nth: usize| {
+                let (open, most) = (Arc::clone(&open), Arc::clone(&most));
+                async move {
+                    most.fetch_max(open.fetch_add(1, SeqCst) + 1, SeqCst);
+                    tokio::time::sleep(2 * ATTEMPT_DELAY).await;
+                    open.fetch_sub(1, SeqCst);
+                    if nth == 2 { Ok(nth) } else { Err(io::Error::from(ErrorKind::TimedOut)) }
+                }
+            };
+            let winner = race(&[0, 1, 2], &parallel, attempt).await;
+            assert_eq!((winner.unwrap(), most.load(SeqCst)), (2, permits + 1), "{permits} permits");
+            assert_eq!(parallel.available_permits(), permits);
+        }
+    }
+
+    #[tokio::test]
     async fn numeric_host_names_are_resolved_and_checked() {
-        let config = Config::default();
-        let lookups = Semaphore::new(1);
+        let (config, dialer) = (Config::default(), dialer());
         for name in ["localhost", "127.1", "0x7f000001", "2130706433", "0177.0.0.1", "0"] {
             let to = Destination { host: Host::Name(name.to_owned()), port: 80 };
-            let failure = connect(&config, &lookups, &to, Protocol::Tcp).await.unwrap_err();
-            assert!(
-                matches!(failure, ConnectError::Refused(_) | ConnectError::Unknown),
-                "{name}: {failure:?}"
-            );
+            let failure = dialer.connect(&config, &to, Protocol::Tcp).await.unwrap_err();
+            assert!(matches!(failure, ConnectError::Refused(_)), "{name}: {failure:?}");
         }
+        let to = Destination { host: Host::Name("256.1.1.1".to_owned()), port: 80 };
+        let failure = dialer.connect(&config, &to, Protocol::Tcp).await.unwrap_err();
+        assert!(matches!(failure, ConnectError::Unknown), "{failure:?}");
     }
 }

@@ -32,6 +32,26 @@ impl Network {
         Self::new(first, prefix)
     }
 
+    /// First address.
+    pub const fn first(&self) -> IpAddr {
+        self.first
+    }
+
+    /// Length of the prefix in bits.
+    pub const fn prefix(&self) -> u8 {
+        self.prefix
+    }
+
+    /// Whether the network is one address.
+    pub const fn is_host(&self) -> bool {
+        self.prefix == if self.first.is_ipv4() { 32 } else { 128 }
+    }
+
+    /// Whether every address of `other` is in this network.
+    pub fn covers(&self, other: &Self) -> bool {
+        self.prefix <= other.prefix && self.contains(other.first)
+    }
+
     /// Whether the network contains `address`. IPv4-mapped IPv6 addresses count as IPv4.
     pub fn contains(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
@@ -75,6 +95,12 @@ impl FromStr for Network {
         if prefix > width {
             return Err(NetworkError::Prefix { width });
         }
+        if let IpAddr::V6(six) = address
+            && let (Some(four), 96..) = (six.to_ipv4_mapped(), prefix)
+        {
+            let network = Self::containing(four.into(), prefix - 96).ok_or(NetworkError::Form)?;
+            return Err(NetworkError::Mapped { network });
+        }
         Self::new(address, prefix).ok_or_else(|| {
             let host = Self { first: address, prefix };
             let first = bits(address) & host.mask();
@@ -99,6 +125,12 @@ pub enum NetworkError {
         /// Length of an address in bits.
         width: u8,
     },
+    /// IPv4-mapped IPv6 addresses: a rule for them matches nothing, as they count as IPv4.
+    #[error("IPv4-mapped addresses count as IPv4, so this rule can never match")]
+    Mapped {
+        /// The same addresses as an IPv4 network.
+        network: Network,
+    },
     /// The address has bits beyond the prefix.
     #[error("`{address}` has bits set beyond the prefix of {} bits", network.prefix)]
     HostBits {
@@ -115,6 +147,7 @@ impl NetworkError {
         match self {
             Self::Form => "for example `192.0.2.0/24`, `2001:db8::/32` or one address".to_owned(),
             Self::Prefix { width } => format!("use a prefix from 0 to {width}"),
+            Self::Mapped { network } => format!("use `{network}`"),
             Self::HostBits { network, address } => {
                 format!("`{network}` for the network, or `{address}` for this host alone")
             }
@@ -161,5 +194,15 @@ mod tests {
             "`2001:db8::/32` for the network, or `2001:db8::1` for this host alone"
         );
         assert_eq!(hint("10.0.0.0/33"), "use a prefix from 0 to 32");
+        assert_eq!(hint("::ffff:10.0.0.0/104"), "use `10.0.0.0/8`", "a rule that can never match");
+        assert_eq!(hint("::ffff:10.1.2.3"), "use `10.1.2.3/32`");
+    }
+
+    #[test]
+    fn network_covers_longer_prefixes_of_its_family() {
+        let covers = |one: &str, other: &str| one.parse::<Network>().unwrap().covers(&other.parse().unwrap());
+        assert!(covers("10.0.0.0/8", "10.0.0.0/8") && covers("10.0.0.0/8", "10.1.0.0/16"));
+        assert!(!covers("10.1.0.0/16", "10.0.0.0/8") && !covers("10.0.0.0/8", "11.0.0.0/16"));
+        assert!(!covers("0.0.0.0/0", "::/0") && !covers("::/0", "10.0.0.0/8"));
     }
 }

@@ -162,6 +162,14 @@ fn work(shared: &Arc<Shared>, tx: &mpsc::SyncSender<Started>) {
             return;
         }
     };
+    let own = &shared.dialer.own;
+    match own.open() {
+        Ok(source) => _ = runtime.spawn(Arc::clone(own).watch(source)),
+        Err(error) => {
+            _ = tx.send(Err(error));
+            return;
+        }
+    }
     runtime.block_on(async {
         match Server::listen(Arc::clone(shared)) {
             Ok(server) => {

@@ -2,7 +2,7 @@
 
 use crate::access_log::{AccessLog, Output, open_output};
 use crate::config::Listen;
-use crate::connect::ConnectError;
+use crate::connect::{ConnectError, Dialer};
 use crate::connection;
 use crate::counters::Counters;
 use crate::destination::Destination;
@@ -21,7 +21,7 @@ use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 use tokio::net::TcpStream;
-use tokio::sync::{Notify, Semaphore, mpsc, watch};
+use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tracing::{info, warn};
@@ -51,7 +51,7 @@ pub(crate) enum Request {
 pub(crate) struct Shared {
     config: RwLock<Arc<Config>>,
     pub(crate) counters: Arc<Counters>,
-    pub(crate) lookups: Semaphore,
+    pub(crate) dialer: Dialer,
     pub(crate) phase: watch::Sender<Phase>,
     pub(crate) requests: mpsc::UnboundedSender<Request>,
     received: Mutex<Option<mpsc::UnboundedReceiver<Request>>>,
@@ -74,7 +74,7 @@ impl Shared {
     pub(crate) fn new(config: Config) -> Self {
         let (requests, received) = mpsc::unbounded_channel();
         Self {
-            lookups: Semaphore::new(config.limits.lookups.max(1)),
+            dialer: Dialer::new(&config),
             logins: Logins::new(config.clients.users.clone()),
             config: RwLock::new(Arc::new(config)),
             counters: Arc::default(),

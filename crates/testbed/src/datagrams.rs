@@ -4,6 +4,7 @@ use crate::Error;
 use crate::uplink::NAME_SERVER;
 use linux::socket::datagrams_between;
 use proxy::destination::Rules;
+use proxy::own_addresses::OwnAddresses;
 use std::collections::HashSet;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
@@ -49,6 +50,8 @@ struct Shared {
     /// Open and rejected flows.
     flows: Mutex<HashSet<FlowKey>>,
     rules: Rules,
+    /// Addresses of the host.
+    own: Arc<OwnAddresses>,
     /// The host's name server.
     resolver: SocketAddr,
     /// `None` after the end.
@@ -73,8 +76,10 @@ impl DatagramRelay {
         if let Some(listener) = listener {
             runtime.spawn(relay_lookups(listener, resolver));
         }
+        let own = Arc::new(OwnAddresses::default());
+        runtime.spawn(Arc::clone(&own).watch(own.open()?));
         let flows = Mutex::default();
-        Ok(Self(Arc::new(Shared { flows, rules, resolver, runtime: Some(runtime) })))
+        Ok(Self(Arc::new(Shared { flows, rules, own, resolver, runtime: Some(runtime) })))
     }
 
     /// Relays a flow, unless it is open or rejected. Call in the namespace of the destination's
@@ -89,11 +94,15 @@ impl DatagramRelay {
         let inside = datagrams_between(flow.destination, flow.device);
         // A running flow must not keep the relay alive.
         let shared = Arc::downgrade(&self.0);
-        let (rules, resolver) = (self.0.rules.clone(), self.0.resolver);
+        let (rules, own, resolver) = (self.0.rules.clone(), Arc::clone(&self.0.own), self.0.resolver);
         let Some(runtime) = &self.0.runtime else { return };
         runtime.spawn(async move {
             let relayed = match inside {
-                Ok(inside) => relay(inside, flow.destination, &rules, resolver).await,
+                Ok(inside) if flow.destination == NAME_SERVER => relay(inside, resolver).await,
+                Ok(inside) => match rules.check(flow.destination, &own) {
+                    Ok(()) => relay(inside, flow.destination).await,
+                    Err(refused) => Err(io::Error::other(refused.0)),
+                },
                 Err(error) => Err(io::Error::other(error)),
             };
             if relayed.is_err() {
@@ -122,13 +131,7 @@ impl Drop for Shared {
 }
 
 /// Relays datagrams in both directions until the flow is idle.
-async fn relay(inside: UdpSocket, to: SocketAddr, rules: &Rules, resolver: SocketAddr) -> io::Result<()> {
-    let to = if to == NAME_SERVER {
-        resolver
-    } else {
-        rules.check_from_here(to).map_err(|refused| io::Error::other(refused.0))?;
-        to
-    };
+async fn relay(inside: UdpSocket, to: SocketAddr) -> io::Result<()> {
     let any: IpAddr = if to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     let inside = tokio::net::UdpSocket::from_std(inside)?;
     let outside = tokio::net::UdpSocket::bind((any, 0)).await?;

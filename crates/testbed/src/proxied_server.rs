@@ -126,6 +126,7 @@ fn proxy_config(setup: &ProxySetup) -> Config {
         clients: Clients { allow: Range::new(DEVICES, 16).into_iter().collect(), ..Clients::default() },
         destinations: destination::Rules {
             allow: Range::new(SERVER_ADDRESS, 32).into_iter().collect(),
+            ports: destination::Ports::all(),
             ..Default::default()
         },
         workers: Some(1),

@@ -16,7 +16,7 @@ use emulator::{FlowHook, FlowPacket};
 use linux::namespace::Namespace;
 use linux::socket::{self, Options, Protocol};
 use proxy::config::{Clients, Limits};
-use proxy::destination::Rules;
+use proxy::destination::{Ports, Rules};
 use proxy::network::Network;
 use proxy::{Config, Proxy};
 use std::collections::HashSet;
@@ -116,7 +116,13 @@ impl FlowOpener {
 
 /// Destinations that the device may reach: all but the host itself and the emulated network.
 fn destinations() -> Rules {
-    Rules { deny: Network::new(DEVICES, 16).into_iter().collect(), private: true, ..Rules::default() }
+    Rules {
+        deny: Network::new(DEVICES, 16).into_iter().collect(),
+        private: true,
+        // The device has the ports of its host: SSH as well as HTTP.
+        ports: Ports::all(),
+        ..Rules::default()
+    }
 }
 
 /// Configuration of a proxy that accepts only the device, and no connection before the first hook.

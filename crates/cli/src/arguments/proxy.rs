@@ -11,7 +11,8 @@ use std::path::PathBuf;
 /// TCP. With --upstream it is the client-side proxy: programs on this host use it as their proxy,
 /// and it forwards their connections over Multipath TCP to the server-side proxy. It listens on
 /// this host only unless clients are allowed, and connects to private addresses only if they are
-/// allowed.
+/// allowed. Destinations have the ports 80, 443 or above 1024 unless others are allowed; no range
+/// includes port 25 (mail).
 #[derive(Debug, Args)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -19,6 +20,7 @@ use std::path::PathBuf;
 Examples:
   tandem proxy                                          listen on 127.0.0.1:1080
   tandem proxy --listen 192.0.2.1:1080 --allow 198.51.100.0/24
+  tandem proxy --listen 192.0.2.1:1080 --allow 198.51.100.0/24 --allow-port 1-65535
   tandem proxy --upstream proxy.example:1080            a client-side proxy
   curl --proxy http://127.0.0.1:1080 http://example.org/
   tandem proxy example-config > proxy.toml
@@ -46,6 +48,9 @@ pub(crate) struct Proxy {
     /// Private network of allowed destinations, such as 10.1.0.0/16
     #[arg(long, value_name = "NETWORK", value_parser = network, conflicts_with = "config")]
     pub(crate) allow_destination: Vec<proxy::network::Network>,
+    /// Allowed destination port or range, such as 22 or 8000-8100 [default: 80, 443, 1025-65535]
+    #[arg(long, value_name = "PORT", value_parser = ports, conflicts_with = "config")]
+    pub(crate) allow_port: Vec<proxy::destination::PortRange>,
     /// Server-side proxy to forward all connections to
     #[arg(long, value_name = "HOST:PORT", value_parser = destination, conflicts_with = "config")]
     pub(crate) upstream: Option<proxy::destination::Destination>,
@@ -139,6 +144,10 @@ pub(crate) struct ProxyRules {
 
 pub(super) fn network(text: &str) -> Result<proxy::network::Network, String> {
     text.parse().map_err(|error: NetworkError| format!("{error}\n  hint: {}", error.hint()))
+}
+
+fn ports(text: &str) -> Result<proxy::destination::PortRange, String> {
+    text.parse().map_err(|()| "expected a port such as 443, or a range such as 8000-8100".to_owned())
 }
 
 pub(super) fn destination(text: &str) -> Result<proxy::destination::Destination, String> {

@@ -103,6 +103,9 @@ fn from_command_line(arguments: &Proxy) -> Config {
     }
     config.clients.allow.clone_from(&arguments.allow);
     config.destinations.allow.clone_from(&arguments.allow_destination);
+    if !arguments.allow_port.is_empty() {
+        config.destinations.ports = arguments.allow_port.iter().cloned().collect();
+    }
     config.agent.clone_from(&arguments.agent);
     config.upstream = arguments
         .upstream

@@ -138,7 +138,11 @@ fn refusal_of_the_upstream_is_answered_and_logged_with_its_reason() {
     let far = begin(configured(""));
     let at = far.status().expect("it answers")["listening"][0]["address"].as_str().expect("text").to_owned();
     let upstream = format!("[upstream]\naddress = '{at}'\nprotocol = 'tcp'\n");
-    let mut near = begin(configured(&upstream));
+    // Both proxies have rules, and only those of the first allow the destination.
+    let place = configured(&upstream);
+    let text = place.read("proxy.toml").replace("['127.0.0.0/8']", "['127.0.0.0/8', '10.1.0.0/16']");
+    place.write("proxy.toml", &text);
+    let mut near = begin(place);
     let (mut stream, first) = near.tunnel("10.1.2.3:80".parse().expect("an address"));
     let mut rest = String::new();
     stream.read_to_string(&mut rest).expect("text");
@@ -151,6 +155,18 @@ fn refusal_of_the_upstream_is_answered_and_logged_with_its_reason() {
     near.child.stderr.take().expect("a pipe").read_to_string(&mut log).expect("text");
     let line = log.lines().find(|line| line.contains(reason)).unwrap_or_else(|| panic!("{log}"));
     assert!(line.contains("WARN") && line.contains("destination=10.1.2.3:80"), "{line}");
+}
+
+#[test]
+fn rules_hold_at_a_proxy_with_an_upstream() {
+    let near = begin(configured("[upstream]\naddress = '127.0.0.1:1'\nprotocol = 'tcp'\n"));
+    for to in ["10.1.2.3:8080", "127.0.0.1:25"] {
+        assert_eq!(near.tunnel(to.parse().expect("an address")).1, "HTTP/1.1 403", "{to}");
+    }
+    assert_eq!(near.status().expect("it answers")["totals"]["refused_destinations"], 2);
+    let place = configured("[clients]\nallow = ['::ffff:192.0.2.1']\n");
+    let told = place.run(&["proxy", "--config", "proxy.toml"]);
+    assert!(told.code == 3 && told.err.contains("this rule can never match"), "{}", told.err);
 }
 
 #[test]

@@ -4,10 +4,13 @@
 //! |---|---|
 //! | `wire` | encoding and parsing, without I/O |
 //! | `monitor` | notifications of changes |
+//! | `local` | addresses that the kernel delivers to this host |
 
+mod local;
 mod monitor;
 mod wire;
 
+pub use local::LocalNetworks;
 pub use monitor::{Change, Monitor};
 pub use wire::{Address, Link, LinkStats, RouteEntry, Scope, parse_stats};
 
@@ -162,6 +165,23 @@ impl Route {
         address.emit(&mut self.request, wire::DELETE_ADDRESS, kind::ACK);
         let doing = format_args!("remove {}/{prefix} from interface {index}", address.address);
         self.socket.execute(&mut self.request, doing)
+    }
+
+    /// Networks of the table `local` whose packets the kernel delivers to this host, with their prefix
+    /// lengths: addresses of interfaces, loopback, and anycast or routes of type `local` that were
+    /// added by hand.
+    ///
+    /// # Errors
+    /// Fails when the kernel rejects the request, or its response cannot be parsed.
+    pub fn local_routes(&mut self) -> Result<Vec<(IpAddr, u8)>, Error> {
+        wire::list_local_routes_request(&mut self.request);
+        self.socket.list(&mut self.request, format_args!("list the local routes"), |message| {
+            if message.header.kind == wire::NEW_ROUTE {
+                wire::parse_local_route(message.payload)
+            } else {
+                Ok(None)
+            }
+        })
     }
 
     /// Unicast routes of the main table, IPv4 and IPv6.

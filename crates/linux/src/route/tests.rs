@@ -47,6 +47,7 @@ proptest! {
     #[test]
     fn arbitrary_bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         let _ = (Link::parse(&bytes), Address::parse(&bytes), RouteEntry::parse(&bytes), parse_stats(&bytes));
+        let _ = super::parse_local_route(&bytes);
     }
 }
 

@@ -350,6 +350,32 @@ pub(super) fn deliver_locally_request(request: &mut Request, device: u32) {
     request.u32(libc::RTA_OIF, device);
 }
 
+pub(super) fn list_local_routes_request(request: &mut Request) {
+    let header = [0, 0, 0, 0, libc::RT_TABLE_LOCAL, 0, 0, 0, 0, 0, 0, 0];
+    request.start(libc::RTM_GETROUTE, kind::DUMP).raw(&header);
+}
+
+/// Network of a route of the table `local` that delivers packets to this host; `None` for others.
+pub(super) fn parse_local_route(payload: &[u8]) -> Result<Option<(IpAddr, u8)>, Malformed> {
+    let truncated = Malformed("truncated route");
+    let [family, prefix, _, _, table, _, _, kind] = read_array(payload, 0).ok_or(truncated)?;
+    let mut to = match family {
+        INET => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        INET6 => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+        _ => return Ok(None),
+    };
+    if table != libc::RT_TABLE_LOCAL || !matches!(kind, libc::RTN_LOCAL | libc::RTN_ANYCAST) {
+        return Ok(None);
+    }
+    for attribute in Attributes::new(payload.get(12..).ok_or(truncated)?) {
+        let attribute = attribute?;
+        if attribute.kind == libc::RTA_DST {
+            to = attribute.address()?;
+        }
+    }
+    Ok(Some((to, prefix)))
+}
+
 /// Starts a message about link `index`; 0 for all links, or for one named by an attribute.
 pub(super) fn link_message(request: &mut Request, kind: u16, flags: u16, index: u32) -> &mut Request {
     link_flags(request.start(kind, flags), index, 0, 0)

@@ -231,7 +231,7 @@ static CLIENTS: Table = Table {
 
 static DESTINATIONS: Table = Table {
     name: "the destinations",
-    doc: "Rules for destinations; by default all public addresses.",
+    doc: "Rules for destinations; by default all public addresses, with ports 80, 443 and above 1024. With an upstream, names are resolved there and only their ports are checked here.",
     one_of: &[],
     keys: &[
         Key {
@@ -245,15 +245,22 @@ static DESTINATIONS: Table = Table {
             name: "deny",
             shape: List { of: &Text, min: 0, max: 10_000 },
             need: Default("[]"),
-            doc: "networks that clients may never reach",
+            doc: "networks that clients may never reach, also embedded in IPv6 addresses",
             example: "[\"198.51.100.0/24\"]",
         },
         Key {
             name: "ports",
-            shape: List { of: &Integer { min: 1, max: 65535 }, min: 0, max: 1000 },
+            shape: List { of: &Shape::Or(&Integer { min: 1, max: 65535 }, &Text), min: 1, max: 1000 },
+            need: Default("[80, 443, \"1025-65535\"]"),
+            doc: "allowed ports and ranges of ports; no range includes port 25 (SMTP)",
+            example: "[22, 443, \"8000-8100\"]",
+        },
+        Key {
+            name: "nat64",
+            shape: List { of: &Text, min: 0, max: 100 },
             need: Default("[]"),
-            doc: "allowed ports; all if empty",
-            example: "[80, 443]",
+            doc: "NAT64 prefixes of this network besides 64:ff9b::/96 (RFC 6052); rules see the IPv4 addresses behind them",
+            example: "[\"2001:db8:64::/96\"]",
         },
     ],
 };

@@ -4,6 +4,8 @@ use super::{Config, Listen, ListenerProtocol, Upstream, UpstreamProtocol, format
 use crate::Error;
 use crate::credentials::Credential;
 use crate::network::{Network, NetworkError};
+use crate::rules::{PortRange, Ports, Rules};
+use crate::special::NAT64_LENGTHS;
 use crate::tls::{self, ClientTls, Identity, ServerTls};
 use crate::users::Users;
 use linux::socket::Protocol;
@@ -62,10 +64,7 @@ impl Reader<'_, '_> {
             config.clients.clear_passwords = fields.flag("clear_passwords").unwrap_or_default();
         }
         if let Some(fields) = root.fields("destinations") {
-            config.destinations.allow = self.networks(fields, "allow");
-            config.destinations.deny = self.networks(fields, "deny");
-            let ports = fields.list("ports").iter().filter_map(Node::integer);
-            config.destinations.ports = ports.filter_map(|port| u16::try_from(port).ok()).collect();
+            config.destinations = self.destinations(fields);
         }
         config.servers = protocol(root, "servers");
         config.upstream = root.fields("upstream").and_then(|fields| self.upstream(fields));
@@ -148,6 +147,58 @@ impl Reader<'_, '_> {
             tls: fields.flag("tls").unwrap_or_default(),
             send_buffer,
         })
+    }
+
+    fn destinations(&mut self, fields: &Fields) -> Rules {
+        let rules = Rules {
+            allow: self.networks(fields, "allow"),
+            deny: self.networks(fields, "deny"),
+            ports: self.ports(fields),
+            nat64: self.networks(fields, "nat64"),
+            private: false,
+        };
+        for node in fields.list("allow") {
+            let network = node.text().and_then(|text| text.parse::<Network>().ok());
+            let Some(network) = network else { continue };
+            if let Some(denied) = rules.deny.iter().find(|denied| denied.covers(&network)) {
+                self.problems
+                    .add(node.span.clone(), format!("`{network}` can never match: `deny` has `{denied}`"))
+                    .expected("an allowed network that is not denied as a whole")
+                    .hint("`deny` takes precedence over `allow`");
+            }
+        }
+        for node in fields.list("nat64") {
+            let network = node.text().and_then(|text| text.parse::<Network>().ok());
+            let Some(network) = network else { continue };
+            if network.first().is_ipv4() || !NAT64_LENGTHS.contains(&network.prefix()) {
+                self.problems
+                    .add(node.span.clone(), format!("`{network}` is not a NAT64 prefix"))
+                    .expected("an IPv6 prefix of 32, 40, 48, 56, 64 or 96 bits (RFC 6052)");
+            }
+        }
+        rules
+    }
+
+    fn ports(&mut self, fields: &Fields) -> Ports {
+        let mut ports = Vec::new();
+        for node in fields.list("ports") {
+            if let Some(port) = node.integer().and_then(|port| u16::try_from(port).ok()) {
+                ports.push(PortRange::from(port));
+            } else if let Some(text) = node.text() {
+                match text.parse() {
+                    Ok(range) => ports.push(range),
+                    Err(()) => {
+                        self.problems
+                            .add(
+                                node.span.clone(),
+                                format!("`{}` is not a range of ports", schema::read::clip(text)),
+                            )
+                            .expected("a port such as 443, or a range such as `\"8000-8100\"`");
+                    }
+                }
+            }
+        }
+        ports.into_iter().collect()
     }
 
     fn networks(&mut self, fields: &Fields, key: &str) -> Vec<Network> {

@@ -53,7 +53,8 @@ fn every_key_is_parsed() {
         "servers = 'mptcp'\nworkers = 3\naccess_log = '-'\nlog = 'warn'\nagent = '/tmp/b.sock'\n\
         [[listen]]\naddress = '192.0.2.1:5124'\nserve = 'convert'\nprotocol = 'tcp'\n\
         [clients]\nallow = ['192.0.2.0/24']\nusers = 'users'\nclear_passwords = true\n\
-        [destinations]\nallow = ['10.0.0.0/8']\ndeny = ['10.1.0.0/16']\nports = [80]\n\
+        [destinations]\nallow = ['10.0.0.0/8']\ndeny = ['10.1.0.0/16']\nports = [80, '8000-8100']\n\
+        nat64 = ['2001:db8:64::/96']\n\
         [upstream]\naddress = 'a.example:1080'\ncredential = 'one'\nclear_passwords = true\n\
         [limits]\nconnections = 5\nper_client = 4\nhead = 2048\nlookups = 2\n\
         [timeouts]\nhandshake = '1s'\nconnect = '2s'\nidle = '3s'\nwrite = '2500ms'\nkeep_alive = '4s'\ntotal = '5s'\ndrain = '6s'\n\
@@ -89,6 +90,22 @@ fn problems_name_their_place_and_no_secret() {
         of("upstream = { address = 'a:1', credential = 'none' }"),
         "the file contains no `username:password`"
     );
+}
+
+#[test]
+fn rule_that_can_never_match_is_rejected() {
+    let problems = read(
+        "[clients]\nallow = ['::ffff:192.0.2.0/120']\n\
+        [destinations]\nallow = ['10.1.0.0/16']\ndeny = ['10.0.0.0/8', '::ffff:9.9.9.9']\n\
+        ports = [443, '9-1']\nnat64 = ['64:ff9b:1::/50', '10.0.0.0/8']\n",
+    )
+    .unwrap_err();
+    let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    insta::assert_snapshot!(problems.join("\n"));
+    assert!(read("[destinations]\nports = []\n").is_err(), "no port at all");
+    let rules = read("[destinations]\nports = ['1-1024', 25]\n").unwrap().destinations;
+    assert!(rules.ports.contains(22) && rules.ports.contains(25) && !rules.ports.contains(8080));
+    assert_eq!(read("[destinations]\n").unwrap().destinations, Rules::default());
 }
 
 #[test]

@@ -317,7 +317,7 @@ impl Client {
         self.log_context.destination = Some(destination.clone());
         let connected = tokio::select! {
             biased;
-            connected = connect::connect(&self.config, &self.shared.lookups, destination, protocol) => connected,
+            connected = self.shared.dialer.connect(&self.config, destination, protocol) => connected,
             () = until_client_is_gone(&self.stream, &mut self.buffer, fin) => Err(ConnectError::Abandoned),
         };
         match &connected {

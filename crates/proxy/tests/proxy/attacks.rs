@@ -81,6 +81,61 @@ fn proxy_rejects_numeric_and_octal_loopback_addresses() {
 }
 
 #[test]
+fn ports_other_than_those_of_the_web_need_to_be_allowed() {
+    let (proxy, at) = start(local());
+    for port in [1, 22, 25, 445, 587, 1024] {
+        let to = format!("127.0.0.1:{port}");
+        let answer = request(at, &format!("CONNECT {to} HTTP/1.1\r\nHost: {to}\r\n\r\n"));
+        assert!(answer.starts_with("HTTP/1.1 403 ") && answer.ends_with("port not allowed\n"), "{answer}");
+    }
+    assert_eq!(proxy.totals().refused_destinations, 6);
+}
+
+/// Own addresses are those of the interfaces: a second address in the same network as the first, on
+/// which the kernel prefers the first as the source, and addresses that appear later.
+#[test]
+#[ignore = "needs root"]
+fn needs_root_every_address_of_this_host_is_refused() {
+    use linux::namespace::Namespace;
+    use linux::route::Route;
+    let namespace = Namespace::create().unwrap();
+    let ip = |text: &str| text.parse::<IpAddr>().unwrap();
+    let inside = |work: &(dyn Fn(&mut Route) -> Result<(), linux::Error> + Sync)| {
+        namespace.run(|| work(&mut Route::open()?)).unwrap();
+    };
+    inside(&|route| {
+        let lo = route.link("lo")?.index;
+        route.set_up(lo, true)?;
+        for text in ["8.8.8.8", "8.8.8.9", "2001:4860::8"] {
+            route.add_address(lo, ip(text), if text.contains(':') { 64 } else { 24 })?;
+        }
+        Ok(())
+    });
+    let proxy = Proxy::start(default_rules(), Some(&namespace)).unwrap();
+    let at = proxy.listening()[0];
+    let answer = |to: &str| {
+        let ask = format!("CONNECT {to} HTTP/1.1\r\nHost: {to}\r\n\r\n");
+        namespace.run(|| Ok::<_, Error>(request(at, &ask))).unwrap()
+    };
+    let own = "destination refused: address of the proxy's own host\n";
+    for to in ["8.8.8.8:443", "8.8.8.9:443", "[2001:4860::8]:443", "[64:ff9b::808:809]:443"] {
+        assert!(answer(to).ends_with(own), "{to}: {}", answer(to));
+    }
+    assert!(!answer("8.8.4.4:443").ends_with(own));
+    inside(&|route| {
+        let lo = route.link("lo")?.index;
+        route.add_address(lo, ip("8.8.4.4"), 32)
+    });
+    wait_until("the new address is known", || answer("8.8.4.4:443").ends_with(own));
+    inside(&|route| {
+        let lo = route.link("lo")?.index;
+        route.remove_address(lo, ip("8.8.4.4"), 32)?;
+        route.deliver_locally(lo)
+    });
+    wait_until("a route of type `local` is known", || answer("1.1.1.1:443").ends_with(own));
+}
+
+#[test]
 fn start_rejects_open_proxy_configurations() {
     for (address, serve) in [
         ("0.0.0.0:0", ListenerProtocol::Auto),

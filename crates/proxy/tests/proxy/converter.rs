@@ -99,6 +99,7 @@ fn needs_root_converter_relays_early_data_and_serves_a_convert_upstream() {
         let mut near = local();
         near.upstream =
             Some(Upstream::new(at.to_string().parse().unwrap(), UpstreamProtocol::Convert, protocol()));
+        near.destinations.allow = vec!["10.9.8.7".parse().unwrap()];
         let (_near, at) = start(near);
         let mut stream = tunnel(at, to);
         let bytes = random_bytes(300_000, 1);
@@ -113,6 +114,74 @@ fn needs_root_converter_relays_early_data_and_serves_a_convert_upstream() {
             assert!(back == *bytes);
         });
     });
+}
+
+/// A converter that connects to nothing: it answers `refuse` to each request for `bad`, and greets
+/// for other peers.
+fn greeting_converter(bad: std::net::Ipv6Addr, refuse: Code) -> SocketAddr {
+    server(move |mut stream| {
+        let mut ask = [0; 64];
+        let Ok(read @ 1..) = stream.read(&mut ask) else { return };
+        let answer = if ask[..read].windows(16).any(|part| part == bad.octets()) {
+            convert::encode_error(refuse, &[0])
+        } else {
+            [&[1, 1, 0x22, 0x63][..], b"hello"].concat()
+        };
+        stream.write_all(&answer).unwrap();
+    })
+}
+
+#[test]
+fn convert_upstream_is_asked_for_every_address_of_a_name() {
+    // `localhost` has two addresses, and the first is refused.
+    for refuse in [Code::ConnectionReset, Code::Unreachable, Code::NetworkFailure] {
+        let at = greeting_converter(std::net::Ipv6Addr::LOCALHOST, refuse);
+        let mut near = local();
+        near.destinations.allow.push("::1".parse().unwrap());
+        near.upstream = Some(Upstream::new(
+            at.to_string().parse().unwrap(),
+            UpstreamProtocol::Convert,
+            linux::socket::Protocol::Tcp,
+        ));
+        let (_near, at) = start(near);
+        let mut stream = connect(at);
+        stream.write_all(b"CONNECT localhost:8080 HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+        let answer = read_to_end(&mut stream);
+        assert!(answer.starts_with("HTTP/1.1 200 ") && answer.ends_with("hello"), "{answer}");
+    }
+}
+
+#[test]
+fn next_address_of_an_upstream_is_tried_after_a_lost_connection() {
+    // The upstream's name has two addresses. One closes each connection, the other serves.
+    let closing = std::net::TcpListener::bind("[::1]:0").unwrap();
+    let port = closing.local_addr().unwrap().port();
+    std::thread::spawn(move || closing.incoming().for_each(drop));
+    let serving = std::net::TcpListener::bind(("127.0.0.1", port)).unwrap();
+    std::thread::spawn(move || {
+        for mut stream in serving.incoming().flatten() {
+            let mut ask = [0; 256];
+            let read = stream.read(&mut ask).unwrap();
+            let answer = if ask[..read].starts_with(b"CONNECT ") {
+                &b"HTTP/1.1 200 OK\r\n\r\nhello"[..]
+            } else {
+                b"\x01\x01\x22\x63hello"
+            };
+            stream.write_all(answer).unwrap();
+        }
+    });
+    for speak in [UpstreamProtocol::Connect, UpstreamProtocol::Convert] {
+        let mut near = local();
+        near.upstream = Some(Upstream::new(
+            format!("localhost:{port}").parse().unwrap(),
+            speak,
+            linux::socket::Protocol::Tcp,
+        ));
+        near.destinations.allow.push("198.51.100.0/24".parse().unwrap());
+        let (_near, at) = start(near);
+        let mut stream = tunnel(at, "198.51.100.7:80".parse().unwrap());
+        assert_eq!(read_to_end(&mut stream), "hello", "{speak:?}");
+    }
 }
 
 #[test]
@@ -139,6 +208,7 @@ fn upstream_returns_the_cookie_of_a_converter() {
         UpstreamProtocol::Convert,
         linux::socket::Protocol::Tcp,
     ));
+    near.destinations.allow.push("198.51.100.0/24".parse().unwrap());
     let (_near, at) = start(near);
     let mut stream = tunnel(at, "198.51.100.7:80".parse().unwrap());
     assert_eq!(read_to_end(&mut stream), "hello");

@@ -11,7 +11,9 @@ use tandem_proxy::{Config, Proxy};
 fn near(far: SocketAddr) -> (Proxy, [SocketAddr; 2]) {
     let upstream = Upstream::new(far.to_string().parse().unwrap(), UpstreamProtocol::Connect, protocol());
     let listen = vec![listen(ListenerProtocol::Auto), listen(ListenerProtocol::Convert)];
-    let near = Proxy::start(Config { listen, upstream: Some(upstream), ..local() }, None).unwrap();
+    let mut config = Config { listen, upstream: Some(upstream), ..local() };
+    config.destinations.allow.push("10.1.0.0/16".parse().unwrap());
+    let near = Proxy::start(config, None).unwrap();
     let at = [near.listening()[0], near.listening()[1]];
     (near, at)
 }
@@ -69,6 +71,40 @@ fn refused_destination_reaches_the_client_with_its_reason() {
 }
 
 #[test]
+fn rules_hold_with_an_upstream_too() {
+    let (far, there) = start(local());
+    let upstream = |speak| Upstream::new(there.to_string().parse().unwrap(), speak, protocol());
+    for speak in [UpstreamProtocol::Connect, UpstreamProtocol::Convert] {
+        let mut config = Config { upstream: Some(upstream(speak)), ..local() };
+        config.destinations.allow.push("64:ff9b:1::/48".parse().unwrap());
+        config.destinations.deny.push("127.6.6.0/24".parse().unwrap());
+        let (near, at) = start(config);
+        for (to, reason) in [
+            ("127.6.6.6:8080", "denied network"),
+            ("[::ffff:127.6.6.6]:8080", "denied network"),
+            ("[64:ff9b::7f06:606]:8080", "denied network"),
+            ("[64:ff9b:1::7f06:606]:8080", "denied network"),
+            ("0x7f060606:8080", "denied network"),
+            ("10.1.2.3:8080", "private network (RFC 1918)"),
+            ("[::1]:8080", "loopback"),
+            ("127.0.0.1:25", "port not allowed"),
+            ("example.org:25", "port not allowed"),
+            ("example.org:22", "port not allowed"),
+        ] {
+            let response = connect_response(at, to);
+            assert!(response.starts_with("HTTP/1.1 403 "), "{to}: {response}");
+            assert!(
+                response.ends_with(&format!("\r\n\r\ndestination refused: {reason}\n")),
+                "{to}: {response}"
+            );
+        }
+        assert_eq!(near.totals().refused_destinations, 10);
+        assert!(near.totals().failed == 0 && near.totals().tunnels == 0);
+    }
+    assert_eq!(far.totals().accepted, 0, "the upstream is not asked");
+}
+
+#[test]
 fn failure_of_the_server_reaches_the_client_with_its_reason() {
     let (_far, far) = start(local());
     let (_near, [auto, _]) = near(far);
@@ -89,7 +125,7 @@ fn client_outside_the_allow_list_learns_a_likely_reason() {
     let (_near, [auto, _]) = near(there);
     // The reset arrives before or after the near proxy sees that its connection is open.
     for _ in 0..200 {
-        let response = connect_response(auto, "127.0.0.1:9");
+        let response = connect_response(auto, "127.0.0.1:8009");
         assert!(
             response.starts_with("HTTP/1.1 502 ") && response.contains("`[clients] allow`"),
             "{response}"
@@ -102,7 +138,7 @@ fn client_outside_the_allow_list_learns_a_likely_reason() {
 fn unreachable_upstream_is_named_as_such() {
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let (_near, [auto, _]) = near(closed);
-    let response = connect_response(auto, "127.0.0.1:9");
+    let response = connect_response(auto, "127.0.0.1:8009");
     assert!(response.ends_with("cannot connect to it: connection refused\n"), "{response}");
 }
 
@@ -118,7 +154,7 @@ fn silent_upstream_gives_a_gateway_timeout() {
     config.timeouts.connect = std::time::Duration::from_millis(300);
     let (_near, at) = start(config);
     let mut stream = connect(at);
-    write!(stream, "CONNECT 127.0.0.1:9 HTTP/1.1\r\nHost: 127.0.0.1:9\r\n\r\n").unwrap();
+    write!(stream, "CONNECT 127.0.0.1:8009 HTTP/1.1\r\nHost: 127.0.0.1:8009\r\n\r\n").unwrap();
     let response = read_to_end(&mut stream);
     assert!(response.starts_with("HTTP/1.1 504 Gateway Timeout\r\n"), "{response}");
 }

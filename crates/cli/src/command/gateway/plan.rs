@@ -8,7 +8,7 @@ use linux::route::{Link, Route, Scope};
 use linux::socket::Protocol;
 use policy::InterfaceKind;
 use proxy::config::{Listen, ListenerProtocol, Upstream, UpstreamProtocol};
-use proxy::destination::{Destination, Host};
+use proxy::destination::{Destination, Host, Ports};
 use proxy::front::redirected::Rules;
 use proxy::network::Network;
 use std::ffi::OsString;
@@ -20,6 +20,9 @@ use std::time::Duration;
 const REACH_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time for open connections to finish at the end.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// All addresses of both families.
+const ANYWHERE: [IpAddr; 2] = [IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::UNSPECIFIED)];
 
 /// Settings of agent, proxy and redirection.
 pub(super) struct Plan {
@@ -49,6 +52,9 @@ impl Plan {
             ..proxy::Config::default()
         };
         proxy.clients.allow = clients;
+        // The nftables rules select destinations, and the server-side proxy applies its own rules.
+        proxy.destinations.ports = Ports::all();
+        proxy.destinations.allow = ANYWHERE.into_iter().filter_map(|any| Network::new(any, 0)).collect();
         // This machine is one client.
         proxy.limits.per_client = proxy.limits.connections;
         proxy.timeouts.drain = DRAIN_TIMEOUT;

@@ -1,7 +1,7 @@
 use crate::{in_new_namespace, new_namespace, run_in};
 use std::net::IpAddr;
 use std::time::Duration;
-use tandem_linux::route::{Change, Monitor, Route, RouteEntry, Scope};
+use tandem_linux::route::{Change, LocalNetworks, Monitor, Route, RouteEntry, Scope};
 use tandem_linux::tun::Tun;
 
 fn address(text: &str) -> IpAddr {
@@ -152,6 +152,40 @@ fn monitor_reports_changes() {
             }
         }
         assert_eq!(log, ["up", "address", "no address", "down", "gone"]);
+        Ok(())
+    });
+}
+
+#[test]
+#[ignore = "needs root"]
+fn local_networks_follow_addresses_and_local_routes() {
+    in_new_namespace(|| {
+        let (mut route, mut local) = (Route::open()?, LocalNetworks::open()?);
+        let loopback = route.link("lo")?.index;
+        local.drain()?;
+        assert!(local.list()?.contains(&(address("127.0.0.0"), 8)));
+        assert!(!local.drain()?, "a list changes nothing");
+        let _tun = Tun::create("tun0")?;
+        let index = route.link("tun0")?.index;
+        route.set_up(index, true)?;
+        // The second address in a network is a secondary one (IFA_F_SECONDARY).
+        for text in ["10.1.0.2", "10.1.0.3"] {
+            route.add_address(index, address(text), 24)?;
+            assert!(local.drain()?, "{text}");
+            assert!(local.list()?.contains(&(address(text), 32)), "{text}");
+        }
+        route.add_address(index, address("fd00:1::2"), 64)?;
+        assert!(local.list()?.contains(&(address("fd00:1::2"), 128)));
+        route.remove_address(index, address("10.1.0.3"), 24)?;
+        assert!(local.drain()? && !local.list()?.contains(&(address("10.1.0.3"), 32)));
+        route.deliver_locally(loopback)?;
+        assert!(local.drain()?, "a route of type `local`");
+        assert!(local.list()?.contains(&(address("0.0.0.0"), 0)));
+        for _ in 0..2000 {
+            route.add_address(index, address("10.1.0.9"), 24)?;
+            route.remove_address(index, address("10.1.0.9"), 24)?;
+        }
+        assert!(local.drain()?, "an overrun counts as a change");
         Ok(())
     });
 }
