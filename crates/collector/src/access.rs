@@ -3,16 +3,36 @@
 use crate::Config;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use hyper::Uri;
 use hyper::header::{self, HeaderMap};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq as _;
 use url::{Host, Url};
 
+/// Reason for which a request's host is rejected.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum HostProblem {
+    /// Not exactly one `Host` field, or another host in the request's address.
+    Invalid,
+    /// A name that is not allowed.
+    Unknown,
+}
+
 impl Config {
-    /// True if the request's `Host` is an IP address or a known name. A foreign name that resolves
-    /// to this host (DNS rebinding) would otherwise let that name's pages read everything.
-    pub(crate) fn accepts_host(&self, headers: &HeaderMap) -> bool {
-        let Some(host) = field(headers, header::HOST) else { return false };
+    /// Checks that the request's `Host` is an IP address or a known name. A foreign name that
+    /// resolves to this host (DNS rebinding) would otherwise let that name's pages read everything.
+    pub(crate) fn check_host(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), HostProblem> {
+        // RFC 9112, section 3.2: a request without a Host field, or with several, is invalid.
+        let mut fields = headers.get_all(header::HOST).iter();
+        let (Some(field), None) = (fields.next(), fields.next()) else { return Err(HostProblem::Invalid) };
+        let Ok(host) = field.to_str() else { return Err(HostProblem::Invalid) };
+        if uri.authority().is_some_and(|authority| !authority.as_str().eq_ignore_ascii_case(host)) {
+            return Err(HostProblem::Invalid);
+        }
+        if self.accepts_host(host) { Ok(()) } else { Err(HostProblem::Unknown) }
+    }
+
+    fn accepts_host(&self, host: &str) -> bool {
         let Ok(url) = Url::parse(&format!("http://{host}/")) else { return false };
         // Only a host and a port are valid: no user, no path.
         if url
@@ -92,7 +112,9 @@ mod tests {
     #[test]
     fn host_is_an_address_or_a_known_name() {
         let config = Config { hosts: vec!["films.example.org".into()], ..Config::default() };
-        let accepts = |host: &str| config.accepts_host(&headers(&[("host", host)]));
+        let check =
+            |host: &str, uri: &str| config.check_host(&uri.parse().unwrap(), &headers(&[("host", host)]));
+        let accepts = |host: &str| check(host, "/") == Ok(());
         for host in [
             "127.0.0.1:8090",
             "localhost:8090",
@@ -115,7 +137,12 @@ mod tests {
         ] {
             assert!(!accepts(host), "{host}");
         }
-        assert!(!config.accepts_host(&HeaderMap::new()));
+        assert_eq!(config.check_host(&Uri::from_static("/"), &HeaderMap::new()), Err(HostProblem::Invalid));
+        let mut two = headers(&[("host", "127.0.0.1")]);
+        two.append(header::HOST, "evil.example".parse().unwrap());
+        assert_eq!(config.check_host(&Uri::from_static("/"), &two), Err(HostProblem::Invalid));
+        assert_eq!(check("localhost", "http://localhost/"), Ok(()));
+        assert_eq!(check("localhost", "http://evil.example/"), Err(HostProblem::Invalid));
     }
 
     #[test]

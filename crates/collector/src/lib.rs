@@ -7,12 +7,13 @@
 //! post, and only its own pages and clients without an origin may delete.
 
 mod access;
+mod memory;
 mod pages;
 mod query;
 mod routes;
 mod store;
 
-pub use store::{Filter, Kept, Retention, Store, StoreError};
+pub use store::{Filter, Kept, Place, Retention, Store, StoreError};
 
 use player::content::{Content, Log};
 use player::serve::{self, Limits};
@@ -40,6 +41,8 @@ pub struct Config {
     pub web: Option<PathBuf>,
     /// Video content, served at `/content/`.
     pub content: Option<Content>,
+    /// Requests for content need the token as well. Otherwise any page may play it.
+    pub private_content: bool,
     /// Log of served content with timestamps.
     pub log: Option<Log>,
     /// Sessions beyond these limits are deleted once a minute.
@@ -85,11 +88,8 @@ pub fn run(
             }
         });
         let site = Arc::new(routes::Site::new(config, store));
-        let respond = move |_peer, request| {
-            let site = Arc::clone(&site);
-            async move { site.respond(request).await }
-        };
-        serve::run(listener, Limits::default(), log, respond, stop).await;
+        let respond = move |peer, request| Arc::clone(&site).respond(peer, request);
+        serve::run(listener, Limits::public(), log, respond, stop).await;
         sweep.abort();
         Ok(())
     })

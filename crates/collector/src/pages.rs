@@ -110,11 +110,15 @@ pub(crate) fn confirm_all(filter: &Filter, count: u32) -> Page {
         .section(Section::new("").post(target, format!("Delete {count} {noun}")))
 }
 
-/// Page for wrong query parameters.
-pub(crate) fn wrong(problems: &[String]) -> Page {
-    Page::new("Wrong address").lead("[All sessions](/sessions)").section(
-        Section::new("Query parameters").list(problems.iter().map(|problem| report::literal(problem))),
-    )
+/// Page of an error: a sentence, and its details.
+pub(crate) fn problem(what: &str, problems: &[String]) -> Page {
+    let mut title = what.to_owned();
+    title[..1].make_ascii_uppercase();
+    let page = Page::new(title).lead("[All sessions](/sessions)");
+    if problems.is_empty() {
+        return page;
+    }
+    page.section(Section::new("Details").list(problems.iter().map(|problem| report::literal(problem))))
 }
 
 /// Description of a selection.

@@ -29,7 +29,7 @@ impl Query {
         for (index, (name, _)) in given.iter().enumerate() {
             if !known.contains(&name.as_str()) {
                 let valid = match known {
-                    [] => "none is valid here".to_owned(),
+                    [] => "this address has no parameters".to_owned(),
                     known => format!("valid: {}", known.join(", ")),
                 };
                 problems.push(format!("unknown parameter `{name}`; {valid}"));
@@ -90,6 +90,6 @@ mod tests {
             "parameter `state`: expected finished, left or failed, found `ended`"
         );
         let none = Query::parse(Some("x=1"), &[]).err();
-        assert_eq!(none, Some(BadQuery::new("unknown parameter `x`; none is valid here")));
+        assert_eq!(none, Some(BadQuery::new("unknown parameter `x`; this address has no parameters")));
     }
 }

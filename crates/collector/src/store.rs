@@ -1,12 +1,17 @@
 //! Session store: one SQLite table with the documents and their summaries.
+//!
+//! One connection writes. Reads have connections of their own, beside which it writes on, since the
+//! database has a write-ahead log. Deletions run in batches, between which records are stored.
 
 use playback::{Record, State, Summary};
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
 use std::fmt;
 use std::fs::OpenOptions;
+use std::ops::Deref;
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Version of the tables, stored in `user_version`.
@@ -31,6 +36,18 @@ const ADD_ARRIVAL: &str = "
     CREATE INDEX by_arrival ON sessions (received_s);
 ";
 
+/// Time for which SQLite waits for another process that uses the database.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+/// Maximum number of idle connections for reads.
+const IDLE_READERS: usize = 4;
+/// Sessions deleted in one transaction.
+const BATCH_SESSIONS: u32 = 20;
+/// Pause between two batches, in which waiting writers proceed.
+const BATCH_PAUSE: Duration = Duration::from_millis(2);
+/// Attempts to empty the log, which open reads delay.
+const ERASE_ATTEMPTS: u32 = 5;
+const ERASE_PAUSE: Duration = Duration::from_millis(50);
+
 /// Selection of sessions; all without members.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filter {
@@ -40,6 +57,19 @@ pub struct Filter {
     pub state: Option<State>,
 }
 
+/// Place of a session in the list, which is ordered by start and id.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    started_at: String,
+    id: String,
+}
+
+impl From<&Summary> for Place {
+    fn from(session: &Summary) -> Self {
+        Self { started_at: session.started_at.clone(), id: session.id.clone() }
+    }
+}
+
 /// Limits of the stored sessions; none without members.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Retention {
@@ -47,12 +77,41 @@ pub struct Retention {
     pub max_age: Option<Duration>,
     /// Maximum number of sessions; the latest arrivals stay.
     pub max_sessions: Option<u32>,
+    /// Maximum size of the sessions in the database, in bytes; the latest arrivals stay.
+    pub max_bytes: Option<u64>,
 }
 
 /// Handle to the database; clones share it.
 #[derive(Clone)]
-pub struct Store {
-    connection: Arc<Mutex<Connection>>,
+pub struct Store(Arc<Database>);
+
+struct Database {
+    path: PathBuf,
+    writer: Mutex<Connection>,
+    readers: Mutex<Vec<Connection>>,
+}
+
+/// Connection for reads, returned to the idle ones when dropped.
+struct Reader<'a> {
+    database: &'a Database,
+    connection: Option<Connection>,
+}
+
+impl Deref for Reader<'_> {
+    type Target = Connection;
+
+    fn deref(&self) -> &Connection {
+        self.connection.as_ref().expect("present until the reader is dropped")
+    }
+}
+
+impl Drop for Reader<'_> {
+    fn drop(&mut self) {
+        let mut idle = self.database.readers.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.len() < IDLE_READERS {
+            idle.extend(self.connection.take());
+        }
+    }
 }
 
 /// Outcome of storing a record.
@@ -77,6 +136,8 @@ pub enum StoreError {
     Later(i64),
     /// A stored document is invalid.
     Broken(String),
+    /// The disk is full, or the database has its maximum size.
+    Full,
 }
 
 impl fmt::Display for StoreError {
@@ -88,6 +149,7 @@ impl fmt::Display for StoreError {
                 write!(f, "the database has version {version}, this program supports {SCHEMA_VERSION}")
             }
             Self::Broken(what) => write!(f, "a stored record is invalid: {what}"),
+            Self::Full => write!(f, "the disk is full, or the database has the size of --max-size"),
         }
     }
 }
@@ -96,7 +158,10 @@ impl std::error::Error for StoreError {}
 
 impl From<rusqlite::Error> for StoreError {
     fn from(error: rusqlite::Error) -> Self {
-        Self::Sqlite(error)
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DiskFull) => Self::Full,
+            _ => Self::Sqlite(error),
+        }
     }
 }
 
@@ -117,33 +182,25 @@ impl Store {
         }
         // Records are for the owner alone. SQLite gives its log the mode of the database.
         OpenOptions::new().append(true).create(true).mode(0o600).open(path).map_err(StoreError::Io)?;
-        Self::prepare(Connection::open(path)?)
+        let mut writer = Connection::open(path)?;
+        prepare(&mut writer)?;
+        let readers = (0..IDLE_READERS).map(|_| open_reader(path)).collect::<Result<_, _>>()?;
+        let database =
+            Database { path: path.to_owned(), writer: Mutex::new(writer), readers: Mutex::new(readers) };
+        Ok(Self(Arc::new(database)))
     }
 
-    fn prepare(mut connection: Connection) -> Result<Self, StoreError> {
-        connection.busy_timeout(Duration::from_secs(5))?;
-        // Flush each commit to the write-ahead log on disk before acknowledging it.
-        connection.pragma_update(None, "journal_mode", "WAL")?;
-        connection.pragma_update(None, "synchronous", "FULL")?;
-        // Overwrite deleted records in the database; `erase_log` removes them from the log.
-        connection.pragma_update(None, "secure_delete", "ON")?;
-        let tables = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-        let version: i64 = tables.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-        match version {
-            0 => {
-                tables.execute_batch(TABLES)?;
-                tables.pragma_update(None, "user_version", SCHEMA_VERSION)?;
-            }
-            1 => {
-                tables.execute_batch(ADD_ARRIVAL)?;
-                rewrite_summaries(&tables)?;
-                tables.pragma_update(None, "user_version", SCHEMA_VERSION)?;
-            }
-            SCHEMA_VERSION => {}
-            later => return Err(StoreError::Later(later)),
-        }
-        tables.commit()?;
-        Ok(Self { connection: Arc::new(Mutex::new(connection)) })
+    /// Limits the size of the database in bytes: a record beyond it is refused as [`StoreError::Full`].
+    /// A larger database keeps its size.
+    ///
+    /// # Errors
+    /// If the database cannot be used.
+    pub fn limit_size(&self, bytes: u64) -> Result<(), StoreError> {
+        let writer = self.writer();
+        let page_bytes: u32 = writer.pragma_query_value(None, "page_size", |row| row.get(0))?;
+        let pages = (bytes / u64::from(page_bytes.max(1))).clamp(1, u64::from(u32::MAX - 1));
+        writer.query_row(&format!("PRAGMA max_page_count = {pages}"), [], |_| Ok(()))?;
+        Ok(())
     }
 
     /// Stores a record with its document as received. On return it is on disk.
@@ -151,7 +208,7 @@ impl Store {
     /// # Errors
     /// If the database cannot be written; it is then unchanged.
     pub fn keep(&self, record: &Record, document: &str) -> Result<Kept, StoreError> {
-        let connection = self.lock();
+        let connection = self.writer();
         let summary = serde_json::to_string(&record.summary()).map_err(broken)?;
         let added = connection.execute(
             "INSERT INTO sessions (id, started_at, label, summary, document, received_s)
@@ -183,34 +240,45 @@ impl Store {
     /// If the database cannot be read.
     pub fn document(&self, id: &str) -> Result<Option<String>, StoreError> {
         let found = self
-            .lock()
+            .reader()?
             .query_row("SELECT document FROM sessions WHERE id = ?1", [id], |row| row.get(0))
             .optional()?;
         Ok(found)
     }
 
-    /// Returns at most `limit` selected sessions, newest first; with `before`, only those older
-    /// than this session.
+    /// Returns the place of a session in the list; `None` if there is none with this id.
+    ///
+    /// # Errors
+    /// If the database cannot be read.
+    pub fn place(&self, id: &str) -> Result<Option<Place>, StoreError> {
+        let query = "SELECT started_at, id FROM sessions WHERE id = ?1";
+        let place = |row: &rusqlite::Row<'_>| Ok(Place { started_at: row.get(0)?, id: row.get(1)? });
+        Ok(self.reader()?.query_row(query, [id], place).optional()?)
+    }
+
+    /// Returns at most `limit` selected sessions, newest first; with `before`, only those after
+    /// this place in the list.
     ///
     /// # Errors
     /// If the database cannot be read.
     pub fn list(
         &self,
         limit: u32,
-        before: Option<&str>,
+        before: Option<&Place>,
         filter: &Filter,
     ) -> Result<Vec<Summary>, StoreError> {
-        let connection = self.lock();
+        let connection = self.reader()?;
         let mut statement = connection.prepare_cached(
             "SELECT summary FROM sessions
-             WHERE (?1 IS NULL OR (started_at, id) < (SELECT started_at, id FROM sessions WHERE id = ?1))
-               AND (?2 IS NULL OR label = ?2)
-               AND (?3 IS NULL OR json_extract(summary, '$.state') = ?3)
-             ORDER BY started_at DESC, id DESC LIMIT ?4",
+             WHERE (?1 IS NULL OR (started_at, id) < (?1, ?2))
+               AND (?3 IS NULL OR label = ?3)
+               AND (?4 IS NULL OR json_extract(summary, '$.state') = ?4)
+             ORDER BY started_at DESC, id DESC LIMIT ?5",
         )?;
+        let (start, id) = (before.map(|place| &place.started_at), before.map(|place| &place.id));
         let state = filter.state.map(State::name);
         let rows = statement
-            .query_map(params![before, filter.label, state, limit], |row| row.get::<_, String>(0))?;
+            .query_map(params![start, id, filter.label, state, limit], |row| row.get::<_, String>(0))?;
         rows.map(|row| serde_json::from_str(&row?).map_err(broken)).collect()
     }
 
@@ -219,7 +287,7 @@ impl Store {
     /// # Errors
     /// If the database cannot be read.
     pub fn by_ids(&self, ids: &[&str]) -> Result<Vec<Summary>, StoreError> {
-        let connection = self.lock();
+        let connection = self.reader()?;
         let mut statement = connection.prepare_cached("SELECT summary FROM sessions WHERE id = ?1")?;
         let mut found = Vec::new();
         for id in ids {
@@ -234,7 +302,7 @@ impl Store {
     /// # Errors
     /// If the database cannot be read.
     pub fn count(&self, filter: &Filter) -> Result<u32, StoreError> {
-        Ok(self.lock().query_row(
+        Ok(self.reader()?.query_row(
             "SELECT count(*) FROM sessions WHERE (?1 IS NULL OR label = ?1)
                AND (?2 IS NULL OR json_extract(summary, '$.state') = ?2)",
             params![filter.label, filter.state.map(State::name)],
@@ -247,32 +315,40 @@ impl Store {
     /// # Errors
     /// If the database cannot be written.
     pub fn delete(&self, id: &str) -> Result<bool, StoreError> {
-        let connection = self.lock();
-        let is_deleted = connection.execute("DELETE FROM sessions WHERE id = ?1", [id])? > 0;
-        erase_log(&connection)?;
+        let is_deleted = self.writer().execute("DELETE FROM sessions WHERE id = ?1", [id])? > 0;
+        self.erase_log()?;
         Ok(is_deleted)
     }
 
-    /// Deletes the selected sessions if there are `expected`. Returns their number, deleted or not.
+    /// Deletes the selected sessions if there are `expected`; those that arrive meanwhile stay.
+    /// Returns their number, deleted or not. A kill may leave a part of them.
     ///
     /// # Errors
     /// If the database cannot be written.
     pub fn delete_selected(&self, filter: &Filter, expected: Option<u32>) -> Result<u32, StoreError> {
-        let mut connection = self.lock();
-        let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-        let deleted = transaction.execute(
-            "DELETE FROM sessions WHERE (?1 IS NULL OR label = ?1)
+        let state = filter.state.map(State::name);
+        let (found, last): (u32, Option<i64>) = self.writer().query_row(
+            "SELECT count(*), max(rowid) FROM sessions WHERE (?1 IS NULL OR label = ?1)
                AND (?2 IS NULL OR json_extract(summary, '$.state') = ?2)",
-            params![filter.label, filter.state.map(State::name)],
+            params![filter.label, state],
+            |row| Ok((row.get(0)?, row.get(1)?)),
         )?;
-        let deleted = u32::try_from(deleted).unwrap_or(u32::MAX);
-        if expected == Some(deleted) {
-            transaction.commit()?;
-            erase_log(&connection)?;
-        } else {
-            transaction.rollback()?;
+        if expected != Some(found) {
+            return Ok(found);
         }
-        Ok(deleted)
+        let mut from = i64::MIN;
+        loop {
+            let batch = self.rows(
+                "SELECT rowid FROM sessions WHERE rowid > ?1 AND rowid <= ?2 AND (?3 IS NULL OR label = ?3)
+                   AND (?4 IS NULL OR json_extract(summary, '$.state') = ?4) ORDER BY rowid LIMIT ?5",
+                params![from, last, filter.label, state, BATCH_SESSIONS],
+            )?;
+            let Some(end) = batch.last() else { break };
+            from = *end;
+            self.delete_batch(&batch)?;
+        }
+        self.erase_log()?;
+        Ok(found)
     }
 
     /// Deletes the sessions beyond the limits; returns their number.
@@ -280,34 +356,146 @@ impl Store {
     /// # Errors
     /// If the database cannot be written.
     pub fn retain(&self, limits: Retention) -> Result<usize, StoreError> {
-        let connection = self.lock();
         let mut deleted = 0;
-        if let Some(age) = limits.max_age {
-            let oldest = unix_time().saturating_sub(i64::try_from(age.as_secs()).unwrap_or(i64::MAX));
-            deleted += connection.execute("DELETE FROM sessions WHERE received_s < ?1", [oldest])?;
-        }
-        if let Some(count) = limits.max_sessions {
-            deleted += connection.execute(
-                "DELETE FROM sessions WHERE id IN (SELECT id FROM sessions
-                 ORDER BY received_s DESC, started_at DESC, id DESC LIMIT -1 OFFSET ?1)",
-                [count],
-            )?;
+        loop {
+            let batch = self.beyond(limits)?;
+            if batch.is_empty() {
+                break;
+            }
+            deleted += batch.len();
+            self.delete_batch(&batch)?;
         }
         if deleted > 0 {
-            erase_log(&connection)?;
+            self.erase_log()?;
         }
         Ok(deleted)
     }
 
-    /// Locks the connection. A panic in another thread leaves it intact: SQLite rolls back.
-    fn lock(&self) -> MutexGuard<'_, Connection> {
-        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Some of the sessions beyond the limits, in the order of their arrival.
+    fn beyond(&self, limits: Retention) -> Result<Vec<i64>, StoreError> {
+        const OLDEST: &str = "SELECT rowid FROM sessions ORDER BY received_s, started_at, id LIMIT ?1";
+        if let Some(age) = limits.max_age {
+            let oldest = unix_time().saturating_sub(i64::try_from(age.as_secs()).unwrap_or(i64::MAX));
+            let query = "SELECT rowid FROM sessions WHERE received_s < ?1 LIMIT ?2";
+            let batch = self.rows(query, params![oldest, BATCH_SESSIONS])?;
+            if !batch.is_empty() {
+                return Ok(batch);
+            }
+        }
+        if limits.max_sessions.is_none() && limits.max_bytes.is_none() {
+            return Ok(Vec::new());
+        }
+        let sessions = u64::from(self.count(&Filter::default())?);
+        let surplus = sessions.saturating_sub(limits.max_sessions.map_or(u64::MAX, u64::from));
+        let surplus = match limits.max_bytes {
+            Some(max) if surplus == 0 => {
+                // As many as the mean size suggests, but not more: the sizes differ.
+                let bytes = self.bytes()?.saturating_sub(max);
+                bytes.div_ceil((self.bytes()? / sessions.max(1)).max(1)).min(sessions)
+            }
+            _ => surplus,
+        };
+        let batch = u32::try_from(surplus).unwrap_or(u32::MAX).min(BATCH_SESSIONS);
+        if batch == 0 { Ok(Vec::new()) } else { self.rows(OLDEST, [batch]) }
+    }
+
+    /// Bytes of the database in use; space of deleted sessions is used again.
+    ///
+    /// # Errors
+    /// If the database cannot be read.
+    pub fn bytes(&self) -> Result<u64, StoreError> {
+        let reader = self.reader()?;
+        let pragma =
+            |name: &str| reader.pragma_query_value(None, name, |row| row.get::<_, u32>(0)).map(u64::from);
+        let pages = pragma("page_count")?.saturating_sub(pragma("freelist_count")?);
+        Ok(pages * pragma("page_size")?)
+    }
+
+    fn rows(&self, query: &str, parameters: impl rusqlite::Params) -> Result<Vec<i64>, StoreError> {
+        let reader = self.reader()?;
+        let mut statement = reader.prepare_cached(query)?;
+        let rows = statement.query_map(parameters, |row| row.get(0))?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    fn delete_batch(&self, rows: &[i64]) -> Result<(), StoreError> {
+        {
+            let mut writer = self.writer();
+            let transaction = writer.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+            for row in rows {
+                transaction.execute("DELETE FROM sessions WHERE rowid = ?1", [row])?;
+            }
+            transaction.commit()?;
+        }
+        // The lock is not fair: without a pause the next batch would take it before those that wait.
+        thread::sleep(BATCH_PAUSE);
+        Ok(())
+    }
+
+    /// Writes the log to the database and empties it, so that it holds no deleted record. Reads that
+    /// stay open delay it until the next deletion.
+    fn erase_log(&self) -> Result<(), StoreError> {
+        for _ in 0..ERASE_ATTEMPTS {
+            let writer = self.writer();
+            writer.busy_timeout(BATCH_PAUSE)?;
+            let is_busy = writer.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0));
+            writer.busy_timeout(BUSY_TIMEOUT)?;
+            drop(writer);
+            if !is_busy? {
+                break;
+            }
+            thread::sleep(ERASE_PAUSE);
+        }
+        Ok(())
+    }
+
+    /// Locks the writing connection. A panic in another thread leaves it intact: SQLite rolls back.
+    fn writer(&self) -> MutexGuard<'_, Connection> {
+        self.0.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn reader(&self) -> Result<Reader<'_>, StoreError> {
+        let idle = self.0.readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let connection = match idle {
+            Some(connection) => connection,
+            None => open_reader(&self.0.path)?,
+        };
+        Ok(Reader { database: &self.0, connection: Some(connection) })
     }
 }
 
-/// Writes the log to the database and empties it, so that it holds no deleted record.
-fn erase_log(connection: &Connection) -> Result<(), StoreError> {
-    Ok(connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?)
+/// Creates or updates the tables, and sets the connection up for durable writes.
+fn prepare(connection: &mut Connection) -> Result<(), StoreError> {
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    // Flush each commit to the write-ahead log on disk before acknowledging it.
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    // Overwrite deleted records in the database; `erase_log` removes them from the log.
+    connection.pragma_update(None, "secure_delete", "ON")?;
+    let tables = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    let version: i64 = tables.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    match version {
+        0 => {
+            tables.execute_batch(TABLES)?;
+            tables.pragma_update(None, "user_version", SCHEMA_VERSION)?;
+        }
+        1 => {
+            tables.execute_batch(ADD_ARRIVAL)?;
+            rewrite_summaries(&tables)?;
+            tables.pragma_update(None, "user_version", SCHEMA_VERSION)?;
+        }
+        SCHEMA_VERSION => {}
+        later => return Err(StoreError::Later(later)),
+    }
+    tables.commit()?;
+    Ok(())
+}
+
+fn open_reader(path: &Path) -> Result<Connection, StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    Ok(connection)
 }
 
 fn broken(error: impl fmt::Display) -> StoreError {

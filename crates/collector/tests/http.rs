@@ -2,97 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a missing value fails the test")]
 
+mod support;
+
 use serde_json::{Value, json};
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
-use std::thread::JoinHandle;
 use std::time::Duration;
-use tandem_collector::{Config, Retention, Store, run};
-use tokio::sync::oneshot;
-
-struct Collector {
-    address: SocketAddr,
-    stop: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Collector {
-    fn start(database: &Path, config: Config) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        let (stop, stopped) = oneshot::channel();
-        let store = Store::open(database).unwrap();
-        let thread = std::thread::spawn(move || {
-            run(listener, config, store, async {
-                let _ = stopped.await;
-            })
-            .unwrap();
-        });
-        Self { address, stop: Some(stop), thread: Some(thread) }
-    }
-
-    /// Returns the status, the head in lower case, and the body.
-    fn ask(&self, request: &str, fields: &[(&str, &str)], body: &[u8]) -> (u16, String, String) {
-        let mut stream = TcpStream::connect(self.address).unwrap();
-        let mut head =
-            format!("{request} HTTP/1.1\r\nConnection: close\r\nContent-Length: {}\r\n", body.len());
-        let address = self.address.to_string();
-        let host = [("Host", address.as_str())];
-        let host = if fields.iter().any(|(name, _)| *name == "Host") { &[][..] } else { &host };
-        for (name, value) in fields.iter().chain(host) {
-            head.extend([*name, ": ", *value, "\r\n"]);
-        }
-        stream.write_all((head + "\r\n").as_bytes()).unwrap();
-        // This write may fail: the collector closes without reading the body of a rejected head.
-        let _ = stream.write_all(body);
-        let mut answer = Vec::new();
-        let _ = stream.read_to_end(&mut answer);
-        let answer = String::from_utf8_lossy(&answer).into_owned();
-        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-        (head.split(' ').nth(1).unwrap().parse().unwrap(), head.to_lowercase(), body.to_owned())
-    }
-
-    fn get(&self, path: &str) -> (u16, String) {
-        let (status, _, body) = self.ask(&format!("GET {path}"), &[], b"");
-        (status, body)
-    }
-
-    fn json(&self, path: &str) -> Value {
-        let (status, body) = self.get(path);
-        assert_eq!(status, 200, "{path}: {body}");
-        serde_json::from_str(&body).unwrap()
-    }
-
-    fn post(&self, document: &Value) -> (u16, Value) {
-        let (status, _, body) = self.ask(
-            "POST /api/sessions",
-            &[("Content-Type", "application/json; charset=utf-8")],
-            document.to_string().as_bytes(),
-        );
-        (status, serde_json::from_str(&body).unwrap())
-    }
-}
-
-impl Drop for Collector {
-    fn drop(&mut self) {
-        drop(self.stop.take());
-        self.thread.take().unwrap().join().unwrap();
-    }
-}
-
-/// Example record of `docs/reference/session.md` with another id, start and label.
-fn record(id: &str, start: &str, label: &str) -> Value {
-    let text = include_str!("../../../docs/reference/session.md");
-    let from = text.find("```json\n").unwrap() + 8;
-    let mut record: Value =
-        serde_json::from_str(&text[from..from + text[from..].find("```").unwrap()]).unwrap();
-    record["id"] = json!(id);
-    record["started_at"] = json!(start);
-    record["label"] = json!(label);
-    record
-}
+use support::{Collector, record, stored};
+use tandem_collector::{Config, Retention, Store};
 
 #[test]
 fn a_record_is_stored_once_and_served_in_every_format() {
@@ -266,7 +182,7 @@ fn wrong_query_parameters_are_errors_that_name_the_valid_ones() {
         ("/api/sessions?limit=0", "parameter `limit`: expected 1 to 10000, found `0`"),
         ("/api/sessions?before=none", "parameter `before`: no session has the id `none`"),
         ("/api/sessions.csv?limit=5", "unknown parameter `limit`; valid: label, state"),
-        ("/api/sessions/session-1?label=x", "unknown parameter `label`; none is valid here"),
+        ("/api/sessions/session-1?label=x", "unknown parameter `label`; this address has no parameters"),
         ("/api/compare?id=session-1", "unknown parameter `id`; valid: ids, label, state"),
         ("/api/compare?ids=session-1,none", "parameter `ids`: no session has the id none"),
         (
@@ -321,7 +237,10 @@ fn sessions_are_deleted_after_a_confirmation() {
         let ids = list.as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap().to_owned());
         ids.collect::<Vec<_>>()
     };
-    let post = |path: &str, origin: &[(&str, &str)]| collector.ask(&format!("POST {path}"), origin, b"").0;
+    let form = ("Content-Type", "application/x-www-form-urlencoded");
+    let post = |path: &str, origin: &[(&str, &str)]| {
+        collector.ask(&format!("POST {path}"), &[&[form], origin].concat(), b"").0
+    };
 
     // Other pages may not delete, even if they may post, and a link deletes nothing.
     for origin in ["https://evil.example", "https://films.example", "null"] {
@@ -339,7 +258,11 @@ fn sessions_are_deleted_after_a_confirmation() {
     // One session, by its page and by the API.
     let page = collector.get("/sessions/session-1/delete").1;
     assert!(page.contains("<form method=\"post\" action=\"/sessions/session-1/delete\">"), "{page}");
-    let (status, head, _) = collector.ask("POST /sessions/session-1/delete", &[("Origin", &own)], b"");
+    // A script of an own page, such as a player sent to a wrong address, posts another media type.
+    let json = ("Content-Type", "application/json");
+    let posted = collector.ask("POST /sessions/session-1/delete", &[("Origin", &own), json], b"{}");
+    assert_eq!(posted.0, 403);
+    let (status, head, _) = collector.ask("POST /sessions/session-1/delete", &[("Origin", &own), form], b"");
     assert!(status == 303 && head.contains("location: /sessions"), "{head}");
     assert_eq!(collector.ask("DELETE /api/sessions/session-1", &[], b"").0, 404, "it is deleted");
     assert_eq!(ids(), ["session-4", "session-3", "session-2"]);
@@ -354,6 +277,8 @@ fn sessions_are_deleted_after_a_confirmation() {
     assert!(page.contains("action=\"/sessions/delete?label=walk&amp;confirm=2\">"), "{page}");
     let (status, _, body) = collector.ask("DELETE /api/sessions?label=walk&confirm=2", &[], b"");
     assert_eq!((status, body.trim()), (200, "{\"deleted\":2}"));
+    let changed = collector.ask("POST /sessions/delete?confirm=2", &[("Origin", &own), form], b"");
+    assert!(changed.0 == 409 && changed.2.contains("<h1>1 sessions are selected"), "{changed:?}");
     assert_eq!(post("/sessions/delete?confirm=1", &[("Origin", &own)]), 303);
     assert!(ids().is_empty());
 
@@ -384,11 +309,11 @@ fn sessions_beyond_the_limits_are_deleted() {
     database
         .execute("UPDATE sessions SET received_s = received_s - 7200 WHERE id = 'session-4'", [])
         .unwrap();
-    let hour = Retention { max_age: Some(Duration::from_secs(3600)), max_sessions: None };
+    let hour = Retention { max_age: Some(Duration::from_secs(3600)), ..Retention::default() };
     assert_eq!(store.retain(hour).unwrap(), 1);
     assert_eq!(ids(), ["session-3", "session-2", "session-1"]);
     database.execute("UPDATE sessions SET received_s = received_s - 60 WHERE id <> 'session-1'", []).unwrap();
-    assert_eq!(store.retain(Retention { max_age: None, max_sessions: Some(1) }).unwrap(), 2);
+    assert_eq!(store.retain(Retention { max_sessions: Some(1), ..Retention::default() }).unwrap(), 2);
     assert_eq!(ids(), ["session-1"]);
 }
 
@@ -464,4 +389,109 @@ fn pages_link_to_each_other() {
             assert!(page.contains(&format!("href=\"{link}\"")), "{path} has no link to {link}");
         }
     }
+}
+
+#[test]
+fn request_with_two_hosts_or_another_host_in_its_address_is_invalid() {
+    let folder = tempfile::tempdir().unwrap();
+    let collector = Collector::start(&folder.path().join("s.db"), Config::default());
+    let own = collector.address.to_string();
+    let two = [("Host", own.as_str()), ("Host", "evil.example")];
+    assert_eq!(collector.ask("GET /api/sessions", &two, b"").0, 400);
+    assert_eq!(collector.ask("GET /api/sessions", &[two[1], two[0]], b"").0, 400);
+    assert_eq!(collector.ask("GET http://evil.example/api/sessions", &[], b"").0, 400);
+    assert_eq!(collector.ask(&format!("GET http://{own}/api/sessions"), &[], b"").0, 200);
+}
+
+#[test]
+fn long_lists_are_streamed_whole_and_cells_are_no_formulas() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = folder.path().join("s.db");
+    let store = Store::open(&database).unwrap();
+    for number in 0..450 {
+        let label = if number == 0 { "=HYPERLINK(\"http://evil.example\")" } else { "-5" };
+        stored(&store, &record(&format!("session-{number:03}"), "2026-11-22T08:00:00.000Z", label));
+    }
+    let collector = Collector::start(&database, Config::default());
+    let (status, head, csv) = collector.ask("GET /api/sessions.csv", &[], b"");
+    assert!(status == 200 && head.contains("transfer-encoding: chunked"), "{head}");
+    let rows: Vec<&str> = csv.lines().collect();
+    assert_eq!(rows.len(), 451);
+    assert!(rows[0].starts_with("id,started,") && rows[1].starts_with("session-449,"), "{}", rows[1]);
+    assert!(rows[1].contains(",-5,"), "a number stays: {}", rows[1]);
+    assert!(rows[450].contains(",\"'=HYPERLINK("), "{}", rows[450]);
+    let list = collector.json("/api/sessions?limit=401");
+    assert_eq!(list["sessions"].as_array().unwrap().len(), 401);
+    assert_eq!(list["next"], "session-049");
+    assert_eq!(collector.json("/api/sessions?limit=450")["next"], Value::Null);
+    let (status, head, body) = collector.ask("HEAD /api/sessions.csv", &[], b"");
+    assert!(status == 200 && head.contains("text/csv") && body.is_empty(), "{head}");
+}
+
+#[test]
+fn content_has_no_access_to_the_origin_and_the_token_can_be_required_for_it() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("x.html"), "<script>1</script>").unwrap();
+    let content = player::content::Content {
+        directory: Some(folder.path().to_owned()),
+        ..player::content::Content::default()
+    };
+    let config = Config { token: Some("sesame".into()), content: Some(content), ..Config::default() };
+    let public = Collector::start(&folder.path().join("s.db"), config.clone());
+    let (status, head, _) = public.ask("GET /content/x.html", &[], b"");
+    assert!(status == 200 && head.contains("content-security-policy: sandbox; default-src 'none'"), "{head}");
+    assert!(head.contains("x-content-type-options: nosniff") && head.contains("content-type: text/html"));
+    let digest = ("Want-Repr-Digest", "sha-256=1");
+    let (_, head, _) = public.ask("GET /content/segments/0/0/1000", &[digest], b"");
+    assert!(head.contains("repr-digest: sha-256=:") && head.contains("sandbox"), "{head}");
+
+    let private = Collector::start(&folder.path().join("t.db"), Config { private_content: true, ..config });
+    assert_eq!(private.ask("GET /content/x.html", &[], b"").0, 401);
+    assert_eq!(private.ask("GET /content/x.html", &[("Authorization", "Bearer sesame")], b"").0, 200);
+    assert_eq!(private.ask("OPTIONS /content/x.html", &[], b"").0, 204);
+}
+
+#[test]
+fn pages_answer_errors_as_pages_and_the_api_as_json() {
+    let folder = tempfile::tempdir().unwrap();
+    let collector = Collector::start(&folder.path().join("s.db"), Config::default());
+    for path in ["/sessions/session-1", "/sessions/session-1/delete", "/compare/x", "/none"] {
+        let (status, head, body) = collector.ask(&format!("GET {path}"), &[], b"");
+        assert!(status == 404 && head.contains("text/html"), "{path}: {head}");
+        assert!(body.contains("<h1>Not found</h1>"), "{path}: {body}");
+    }
+    let (status, body) = collector.get("/api/sessions/session-1");
+    assert_eq!((status, body.trim()), (404, "{\"error\":\"not found\",\"problems\":[]}"));
+}
+
+/// A record's text that ended up as a script element would not have its hash in the policy.
+#[test]
+fn policy_of_pages_names_the_script_of_reports_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let collector = Collector::start(&folder.path().join("s.db"), Config::default());
+    assert_eq!(collector.post(&record("session-1", "2026-11-22T08:00:00.000Z", "x")).0, 201);
+    let policy = |path: &str| {
+        let (_, head, _) = collector.ask(&format!("GET {path}"), &[], b"");
+        head.lines().find(|line| line.starts_with("content-security-policy")).unwrap().to_owned()
+    };
+    let list = policy("/sessions");
+    assert_eq!(list.matches("'sha256-").count(), 1, "{list}");
+    for path in ["/sessions/session-1", "/compare", "/sessions/delete", "/none"] {
+        assert_eq!(policy(path), list);
+    }
+}
+
+#[test]
+fn player_page_and_collector_send_the_same_policy() {
+    let folder = tempfile::tempdir().unwrap();
+    let web = folder.path().join("web");
+    std::fs::create_dir(&web).unwrap();
+    let html = include_str!("../../../web/src/index.html");
+    std::fs::write(web.join("index.html"), html).unwrap();
+    let config = Config { web: Some(web), ..Config::default() };
+    let collector = Collector::start(&folder.path().join("s.db"), config);
+    let own = html.split_once("http-equiv=\"Content-Security-Policy\" content=\"").unwrap().1;
+    let own = own.split('"').next().unwrap();
+    let (_, head, _) = collector.ask("GET /", &[], b"");
+    assert!(head.contains(&format!("content-security-policy: {own}; frame-ancestors 'none'\r\n")), "{head}");
 }

@@ -170,7 +170,8 @@ pub fn table(sessions: &[Summary], links: bool) -> Table {
     table
 }
 
-/// A row for each session with all members of its summary, for CSV.
+/// A row for each session with all members of its summary, for CSV. Texts that a spreadsheet would
+/// run as a formula have an apostrophe before them.
 pub fn full(sessions: &[Summary]) -> Table {
     let mut table = Table::new("");
     for name in ["id", "started", "zone", "label", "player", "device", "rule", "video"] {
@@ -185,16 +186,16 @@ pub fn full(sessions: &[Summary]) -> Table {
             .column(Column::number("played").unit("s").key("played_s")),
     );
     for session in sessions {
-        let text = |text: &Option<String>| Cell::text(text.clone().unwrap_or_default());
+        let text = |text: &Option<String>| Cell::text(without_formula(text.as_deref().unwrap_or_default()));
         let reason = session.reason.as_ref().map(|reason| reason.message.clone());
         let cells = [
-            Cell::text(session.id.clone()),
-            Cell::text(session.started_at.clone()),
+            Cell::text(without_formula(&session.id)),
+            Cell::text(without_formula(&session.started_at)),
             text(&session.zone),
             text(&session.label),
-            Cell::text(session.player.name.clone()),
+            Cell::text(without_formula(&session.player.name)),
             text(&session.device),
-            Cell::text(session.rule.clone()),
+            Cell::text(without_formula(&session.rule)),
             text(&session.title),
             Cell::number(session.video_duration_s.unwrap_or(f64::NAN), 3),
             state_cell(session),
@@ -205,6 +206,12 @@ pub fn full(sessions: &[Summary]) -> Table {
         table = table.row(Row::new(cells.into_iter().chain(kpi_cells(session))));
     }
     table
+}
+
+/// Puts an apostrophe before a text that begins like a formula (OWASP, "CSV Injection"); numbers stay.
+fn without_formula(text: &str) -> String {
+    let begins = text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']);
+    if begins && text.parse::<f64>().is_err() { format!("'{text}") } else { text.to_owned() }
 }
 
 /// A shorter table for the terminal, without start time, label and player.
@@ -385,4 +392,20 @@ pub fn comparison(sessions: &[Summary]) -> Value {
         "mos_max": qoe::Mok::default().max_mos(),
         "emos_max": qoe::EMOS_MAX,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_that_begin_like_formulas_are_disarmed_and_numbers_stay() {
+        let formulas = ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "-", "--5"];
+        for text in formulas {
+            assert_eq!(without_formula(text), format!("'{text}"));
+        }
+        for text in ["", "bus", "-5", "+3.2e1", "-0.25", "a=b", "'=1"] {
+            assert_eq!(without_formula(text), text);
+        }
+    }
 }

@@ -9,6 +9,8 @@ use playback::{ReasonKind, State};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 use support::{Server, config, sizes};
 use tandem_player::content::{Content, Generated};
@@ -403,4 +405,54 @@ fn http_and_socks_proxies_carry_the_session() {
             _ => assert_eq!(asked, format!("{}", server.address())),
         }
     }
+}
+
+/// A client that reads nothing is disconnected; one that reads slowly gets everything.
+#[test]
+fn client_that_reads_nothing_is_disconnected() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let content = Arc::new(Content::default());
+    let serving = thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+            let write = Some(Duration::from_millis(400));
+            let limits = tandem_player::serve::Limits { write, ..tandem_player::serve::Limits::public() };
+            let answer = move |_, request: hyper::Request<hyper::body::Incoming>| {
+                let content = Arc::clone(&content);
+                async move { content.respond(&request, request.uri().path()) }
+            };
+            tandem_player::serve::run(listener, limits, None, answer, async {
+                let _ = stopped.await;
+            })
+            .await;
+        });
+    });
+    let ask = |bytes: u64| {
+        let mut stream = TcpStream::connect(address).unwrap();
+        let head = format!("GET /segments/0/0/{bytes} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+        stream.write_all(head.as_bytes()).unwrap();
+        stream
+    };
+    let mut silent = ask(1 << 30);
+    thread::sleep(Duration::from_millis(1500));
+    let mut got = Vec::new();
+    let error = silent.read_to_end(&mut got).map(|_| ()).unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset, "after {} bytes", got.len());
+
+    let mut slow = ask(16 << 20);
+    let (mut total, mut piece) = (0, vec![0; 256 << 10]);
+    loop {
+        thread::sleep(Duration::from_millis(40));
+        match slow.read(&mut piece).unwrap() {
+            0 => break,
+            bytes => total += bytes,
+        }
+    }
+    assert!(total > 16 << 20, "{total} bytes");
+    drop(stop);
+    serving.join().unwrap();
 }

@@ -20,5 +20,5 @@ pub use chart::{
 };
 pub use html::literal;
 pub use number::Estimate;
-pub use page::{Block, Page, Section};
+pub use page::{Block, PAGE_SCRIPT, Page, Section};
 pub use table::{Align, Badge, Cell, Column, Row, Table, TextStyle, Tone, Value};

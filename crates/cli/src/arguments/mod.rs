@@ -39,7 +39,7 @@ pub(crate) use proxy::{Proxy, ProxyCommand, ProxyPasswd, ProxyRules, ProxyStatus
 pub(crate) use reproduce::{Paper, Reproduce, World};
 pub(crate) use run::Run;
 pub(crate) use schema::Schema;
-pub(crate) use serve::{Serve, ServeCommand};
+pub(crate) use serve::{Serve, ServeCommand, ServeOptions};
 pub(crate) use testbed::Testbed;
 pub(crate) use trace::Trace;
 

@@ -16,9 +16,12 @@ use std::path::PathBuf;
 Examples:
   tandem serve
   tandem serve --content films
-  tandem serve --keep 30d --keep-sessions 10000
+  tandem serve --keep 30d --keep-sessions 10000 --keep-size 2GB
   TANDEM_TOKEN=… tandem serve --listen 192.0.2.1:8090 --allow-host films.example.org
-  tandem serve unit > tandem-serve.service    a hardened systemd unit
+  tandem serve unit --content films --keep 30d > tandem-serve.service    a hardened systemd unit
+
+Without --keep… no session is deleted. A database of --max-size, or a full disk, refuses further
+records, which players keep and send again.
 
 The API deletes a session by `DELETE /api/sessions/ID`, and selected ones by
 `DELETE /api/sessions?label=…&state=…&confirm=COUNT`; the pages ask first.
@@ -28,18 +31,31 @@ Prints the URL of the server. On SIGTERM it finishes open requests and ends."
 pub(crate) struct Serve {
     #[command(subcommand)]
     pub(crate) command: Option<ServeCommand>,
+    #[command(flatten)]
+    pub(crate) options: ServeOptions,
+}
+
+/// Options of the server, which a systemd unit carries as well.
+#[derive(Debug, Args)]
+pub(crate) struct ServeOptions {
     /// Address to listen on; port 0 for any free port
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8090", value_parser = listening_address)]
     pub(crate) listen: std::net::SocketAddr,
-    /// Database of the sessions
-    #[arg(long, value_name = "FILE", default_value = "tandem-out/sessions.db", value_hint = ValueHint::FilePath)]
-    pub(crate) database: PathBuf,
+    /// Database of the sessions [default: tandem-out/sessions.db; of a unit: in its state directory]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) database: Option<PathBuf>,
     /// Delete sessions this long after their arrival, such as 30d or 12h [default: keep them]
     #[arg(long, value_name = "TIME", value_parser = days)]
     pub(crate) keep: Option<units::Duration>,
     /// Maximum number of sessions; the ones that arrived last stay [default: no limit]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) keep_sessions: Option<u32>,
+    /// Maximum size of the sessions, such as 2GB; the ones that arrived last stay [default: no limit]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) keep_size: Option<units::Bytes>,
+    /// Maximum size of the database, which refuses records beyond it
+    #[arg(long, value_name = "SIZE", default_value = "16GiB", value_parser = size)]
+    pub(crate) max_size: units::Bytes,
     /// File with the access token in its first line [default: the variable TANDEM_TOKEN, or none]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) token_file: Option<PathBuf>,
@@ -55,9 +71,12 @@ pub(crate) struct Serve {
     /// Built page of the player [default: web/dist here, or web beside the program]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) web: Option<PathBuf>,
-    /// Directory with videos and manifests, served at /content/
+    /// Directory with videos and manifests, served at /content/ to everybody, without the token
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) content: Option<PathBuf>,
+    /// Require the token for /content/ too: only the player's page of this server can play it then
+    #[arg(long)]
+    pub(crate) private_content: bool,
     /// JSON list of segment sizes, served at /content/manifest.mpd and .json with generated content
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) sizes: Option<PathBuf>,
@@ -84,15 +103,15 @@ fn days(text: &str) -> Result<units::Duration, String> {
     })
 }
 
+/// Parses a size of at least 64 KiB.
+fn size(text: &str) -> Result<units::Bytes, String> {
+    let size: units::Bytes = text.parse().map_err(|error: units::UnitError| error.to_string())?;
+    let is_large = size.get() >= 64 << 10;
+    if is_large { Ok(size) } else { Err("expected at least 64KiB, such as `2GB`".to_owned()) }
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum ServeCommand {
-    /// Print a hardened systemd unit
-    Unit {
-        /// Address to listen on
-        #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8090", value_parser = listening_address)]
-        listen: std::net::SocketAddr,
-        /// Directory with videos and manifests, served at /content/
-        #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-        content: Option<PathBuf>,
-    },
+    /// Print a hardened systemd unit that serves with these options
+    Unit(Box<ServeOptions>),
 }

@@ -1,6 +1,6 @@
 //! `tandem serve`.
 
-use crate::arguments::{Serve, ServeCommand};
+use crate::arguments::{Serve, ServeCommand, ServeOptions};
 use crate::failure::{Failure, reason};
 use crate::output::{self, Terminal};
 use crate::unit::Unit;
@@ -11,30 +11,39 @@ use linux::socket::{Options, Protocol, listen};
 use player::content::{Content, Log};
 use std::ffi::OsString;
 use std::fs;
-use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
+/// Database without `--database`.
+const DEFAULT_DATABASE: &str = "tandem-out/sessions.db";
+const UNIT_DATABASE: &str = "/var/lib/tandem-serve/sessions.db";
+/// Default of `--max-size`.
+const DEFAULT_MAX_BYTES: u64 = 16 << 30;
+/// Descriptors for 512 connections: a socket, a file and an observer for the log of each.
+const OPEN_FILES: u64 = 4096;
 /// Interval at which the stop flag is polled.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 pub(crate) fn run(arguments: &Serve, terminal: Terminal) -> Result<(), Failure> {
-    if let Some(ServeCommand::Unit { listen, content }) = &arguments.command {
-        return unit(*listen, content.as_deref());
+    if let Some(ServeCommand::Unit(options)) = &arguments.command {
+        return unit(options);
     }
-    let config = config(arguments)?;
-    config.check(arguments.listen).map_err(|message| Failure::Usage {
+    let options = &arguments.options;
+    let config = config(options)?;
+    config.check(options.listen).map_err(|message| Failure::Usage {
         message: format!("--listen: {message}"),
         hint: "set a token by TANDEM_TOKEN or --token-file, or listen on 127.0.0.1".to_owned(),
     })?;
-    let store =
-        Store::open(&arguments.database).map_err(|error| database_failure(&arguments.database, &error))?;
-    let deleted =
-        store.retain(config.retention).map_err(|error| database_failure(&arguments.database, &error))?;
-    let protocol = if arguments.mptcp { Protocol::Mptcp } else { Protocol::Tcp };
-    let listener = listen(arguments.listen, protocol, &Options::default()).map_err(|error| match error {
+    let database = options.database.as_deref().unwrap_or(Path::new(DEFAULT_DATABASE));
+    let failure = |error| database_failure(database, &error);
+    let store = Store::open(database).map_err(failure)?;
+    store.limit_size(options.max_size.get()).map_err(failure)?;
+    let deleted = store.retain(config.retention).map_err(failure)?;
+    linux::process::raise_open_file_limit(OPEN_FILES);
+    let protocol = if options.mptcp { Protocol::Mptcp } else { Protocol::Tcp };
+    let listener = listen(options.listen, protocol, &Options::default()).map_err(|error| match error {
         linux::Error::Lacks { what, hint } => Failure::MissingRequirement { message: what, hint },
         error => Failure::Other {
             message: error.to_string(),
@@ -55,10 +64,12 @@ pub(crate) fn run(arguments: &Serve, terminal: Terminal) -> Result<(), Failure> 
     if web {
         terminal.note(&format!("player:   http://{address}/"));
     }
-    terminal
-        .note(&format!("sessions: http://{address}/sessions, stored in {}", arguments.database.display()));
+    terminal.note(&format!("sessions: http://{address}/sessions, stored in {}", database.display()));
     if deleted > 0 {
-        terminal.note(&format!("deleted:  {deleted} sessions beyond --keep or --keep-sessions"));
+        terminal.note(&format!("deleted:  {deleted} sessions beyond the limits of --keep…"));
+    }
+    if config.content.is_some() && config.token.is_some() && !config.private_content {
+        terminal.note("content:  readable without the token; --private-content requires it");
     }
     collector::run(listener, config, store, async {
         // The thread drops the sender when the program is to end.
@@ -67,35 +78,86 @@ pub(crate) fn run(arguments: &Serve, terminal: Terminal) -> Result<(), Failure> 
     .map_err(|error| serve_failure(&error))
 }
 
-/// Prints the systemd unit, whose database is in the state directory of the service.
-fn unit(listen: SocketAddr, content: Option<&Path>) -> Result<(), Failure> {
-    let database = "/var/lib/tandem-serve/sessions.db";
-    let mut command: Vec<OsString> =
-        ["serve", "--listen", &listen.to_string(), "--database", database].map(Into::into).into();
-    if let Some(content) = content {
-        command.extend(["--content".into(), content.into()]);
+/// Prints the systemd unit with all options, whose database is in the state directory of the service.
+fn unit(options: &ServeOptions) -> Result<(), Failure> {
+    let ServeOptions {
+        listen,
+        database,
+        keep,
+        keep_sessions,
+        keep_size,
+        max_size,
+        token_file,
+        allow_host,
+        allow_origin,
+        web,
+        content,
+        private_content,
+        sizes,
+        seed,
+        mptcp,
+        log,
+    } = options;
+    let default_database = PathBuf::from(UNIT_DATABASE);
+    let mut command: Vec<OsString> = vec!["serve".into()];
+    let mut option = |name: &str, value: OsString| command.extend([name.into(), value]);
+    let path = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).into_os_string();
+    option("--listen", listen.to_string().into());
+    option("--database", path(database.as_ref().unwrap_or(&default_database)));
+    // Durations and sizes print in units that the command line reads.
+    for (name, value) in [
+        ("--keep", keep.map(|time| format!("{}s", time.as_nanos() / 1_000_000_000))),
+        ("--keep-sessions", keep_sessions.map(|count| count.to_string())),
+        ("--keep-size", keep_size.map(|size| format!("{}B", size.get()))),
+        ("--max-size", Some(format!("{}B", max_size.get())).filter(|_| max_size.get() != DEFAULT_MAX_BYTES)),
+        ("--seed", Some(seed.to_string()).filter(|_| *seed != 1)),
+    ] {
+        if let Some(value) = value {
+            option(name, value.into());
+        }
+    }
+    for (name, file) in [
+        ("--token-file", token_file),
+        ("--web", web),
+        ("--content", content),
+        ("--sizes", sizes),
+        ("--log", log),
+    ] {
+        if let Some(file) = file {
+            option(name, path(file));
+        }
+    }
+    for (name, values) in [("--allow-host", allow_host), ("--allow-origin", allow_origin)] {
+        for value in values {
+            option(name, value.into());
+        }
+    }
+    for (name, is_set) in [("--private-content", *private_content), ("--mptcp", *mptcp)] {
+        if is_set {
+            command.push(name.into());
+        }
     }
     Unit::Serve.print(command)
 }
 
-fn config(arguments: &Serve) -> Result<Config, Failure> {
+fn config(options: &ServeOptions) -> Result<Config, Failure> {
     let read = |path: &Path| {
         fs::read_to_string(path).map_err(|error| Failure::Unreadable {
             message: format!("cannot read {}: {}", path.display(), reason(&error)),
             hint: String::new(),
         })
     };
-    let token = match &arguments.token_file {
+    let token = match &options.token_file {
         Some(path) => Some(read(path)?.lines().next().unwrap_or_default().trim().to_owned()),
         None => std::env::var("TANDEM_TOKEN").ok(),
     };
-    if arguments.token_file.is_some() && token.as_ref().is_none_or(String::is_empty) {
+    if options.token_file.is_some() && token.as_ref().is_none_or(String::is_empty) {
         return Err(Failure::Usage {
             message: "--token-file: the first line of the file is empty".to_owned(),
             hint: "for example: head -c 24 /dev/urandom | base64 > token".to_owned(),
         });
     }
-    for folder in [&arguments.web, &arguments.content].into_iter().flatten() {
+    for folder in [&options.web, &options.content].into_iter().flatten() {
         if !folder.is_dir() {
             return Err(Failure::Unreadable {
                 message: format!("{} is not a directory", folder.display()),
@@ -103,7 +165,7 @@ fn config(arguments: &Serve) -> Result<Config, Failure> {
             });
         }
     }
-    let manifest = match &arguments.sizes {
+    let manifest = match &options.sizes {
         Some(path) => {
             let manifest = Manifest::from_json(&path.display().to_string(), &read(path)?);
             Some(manifest.map_err(|error| Failure::Unreadable {
@@ -113,12 +175,12 @@ fn config(arguments: &Serve) -> Result<Config, Failure> {
         }
         None => None,
     };
-    let content = (arguments.content.is_some() || manifest.is_some()).then(|| Content {
-        seed: arguments.seed,
+    let content = (options.content.is_some() || manifest.is_some()).then(|| Content {
+        seed: options.seed,
         manifest,
-        directory: arguments.content.clone(),
+        directory: options.content.clone(),
     });
-    let log = match &arguments.log {
+    let log = match &options.log {
         Some(path) => {
             let file = fs::File::create(path).map_err(|error| Failure::write(path, &error))?;
             Some(Log::lines(file))
@@ -127,14 +189,16 @@ fn config(arguments: &Serve) -> Result<Config, Failure> {
     };
     Ok(Config {
         token: token.filter(|token| !token.is_empty()),
-        hosts: arguments.allow_host.clone(),
-        origins: arguments.allow_origin.clone(),
-        web: arguments.web.clone().or_else(player_page::find),
+        hosts: options.allow_host.clone(),
+        origins: options.allow_origin.clone(),
+        web: options.web.clone().or_else(player_page::find),
         content,
+        private_content: options.private_content,
         log,
         retention: Retention {
-            max_age: arguments.keep.map(|age| Duration::from_nanos(age.as_nanos())),
-            max_sessions: arguments.keep_sessions,
+            max_age: options.keep.map(|age| Duration::from_nanos(age.as_nanos())),
+            max_sessions: options.keep_sessions,
+            max_bytes: options.keep_size.map(units::Bytes::get),
         },
     })
 }

@@ -3,6 +3,7 @@
 mod agent;
 mod bad_input;
 mod capture;
+mod collector;
 mod compare;
 mod delay;
 mod emulate;

@@ -4,25 +4,27 @@ use crate::support::{Place, output_of};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
-use std::thread;
+use std::process::{Child, Command, Stdio};
 
 /// Four segments of 200 ms at 0.4 and 2 Mbit/s.
 const SIZES: &str = r#"{"segment_duration_ms": 200, "bitrates_kbps": [400, 2000],
     "segment_sizes_bits": [[80000, 400000], [80000, 400000], [80000, 400000], [80000, 400000]]}"#;
 
 /// A collector process that is killed at the end of the test.
-struct Serving {
-    child: Child,
-    address: String,
+pub(crate) struct Serving {
+    pub(crate) child: Child,
+    pub(crate) address: String,
 }
 
 impl Serving {
-    fn start(place: &Place, arguments: &[&str]) -> Self {
+    pub(crate) fn start(place: &Place, arguments: &[&str]) -> Self {
         let arguments = [&["-q", "serve", "--listen", "127.0.0.1:0"], arguments].concat();
-        let mut child = place.command(&arguments).stdout(Stdio::piped()).spawn().expect("it starts");
+        Self::run(&mut place.command(&arguments))
+    }
+
+    /// Runs a command that starts a collector.
+    pub(crate) fn run(command: &mut Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("it starts");
         let mut line = String::new();
         let out = child.stdout.take().expect("it is a pipe");
         BufReader::new(out).read_line(&mut line).expect("it says where it serves");
@@ -34,7 +36,7 @@ impl Serving {
         format!("http://{}/{path}", self.address)
     }
 
-    fn get(&self, path: &str) -> Value {
+    pub(crate) fn get(&self, path: &str) -> Value {
         let (status, body) = request(&self.address, "GET", path, "").expect("an answer");
         assert_eq!(status, 200, "{path}: {body}");
         serde_json::from_str(&body).expect("JSON")
@@ -49,7 +51,7 @@ impl Drop for Serving {
 }
 
 /// Sends a request; returns status and body, or `None` without a complete response.
-fn request(address: &str, method: &str, path: &str, body: &str) -> Option<(u16, String)> {
+pub(crate) fn request(address: &str, method: &str, path: &str, body: &str) -> Option<(u16, String)> {
     let mut stream = TcpStream::connect(address).ok()?;
     let length = body.len();
     write!(
@@ -271,64 +273,16 @@ fn serve_keeps_sessions_within_its_limits() {
             assert_eq!(sent.map(|(status, _)| status), Some(201));
         }
     }
-    let serving = Serving::start(&place, &["--database", "s.db", "--keep", "30d", "--keep-sessions", "2"]);
+    let limits = ["--keep", "30d", "--keep-sessions", "2", "--keep-size", "1GB"];
+    let serving = Serving::start(&place, &[&["--database", "s.db"][..], &limits].concat());
     assert_eq!(serving.get("api/sessions")["sessions"].as_array().expect("a list").len(), 2);
-    for (value, message) in [("30", "or days such as `30d`"), ("5s", "expected at least a minute")] {
-        let wrong = place.run(&["serve", "--keep", value]);
+    for (option, value, message) in [
+        ("--keep", "30", "or days such as `30d`"),
+        ("--keep", "5s", "expected at least a minute"),
+        ("--max-size", "5kB", "expected at least 64KiB"),
+    ] {
+        let wrong = place.run(&["serve", option, value]);
         assert!(wrong.code == 2 && wrong.err.contains(message), "{}", wrong.err);
-    }
-}
-
-/// Kills the collector with SIGKILL under load; a second one has every acknowledged session.
-#[test]
-fn acknowledged_sessions_survive_sigkill() {
-    let place = Place::new();
-    let text = include_str!("../../../../docs/reference/session.md");
-    let example =
-        text.split("```json\n").nth(1).and_then(|rest| rest.split("```").next()).expect("an example");
-    let id = "0193a6f2-7d1e-7c52-9a4e-5b8f0e6a1c3d";
-    for round in 0..3 {
-        let mut serving = Serving::start(&place, &["--database", "sessions.db"]);
-        let (over, (acknowledged, seen)) = (AtomicBool::new(false), mpsc::channel());
-        let mut kept = thread::scope(|scope| {
-            for sender in 0..4 {
-                let (address, over, acknowledged) = (&serving.address, &over, acknowledged.clone());
-                scope.spawn(move || {
-                    for count in 0.. {
-                        if over.load(Ordering::Relaxed) {
-                            return;
-                        }
-                        let name = format!("session-{round}-{sender}-{count}");
-                        if let Some((201, _)) =
-                            request(address, "POST", "api/sessions", &example.replace(id, &name))
-                        {
-                            let _ = acknowledged.send(name);
-                        }
-                    }
-                });
-            }
-            // 60 sessions are acknowledged, and four requests are in flight.
-            let mut kept: Vec<String> = seen.iter().take(60).collect();
-            serving.child.kill().expect("it is ours");
-            serving.child.wait().expect("it ends");
-            over.store(true, Ordering::Relaxed);
-            drop(acknowledged);
-            kept.extend(seen.iter());
-            kept
-        });
-        kept.sort();
-        let again = Serving::start(&place, &["--database", "sessions.db"]);
-        let listed = again.get("api/sessions?limit=10000");
-        let there: Vec<&str> = listed["sessions"]
-            .as_array()
-            .expect("a list")
-            .iter()
-            .filter_map(|one| one["id"].as_str())
-            .collect();
-        assert!(kept.len() >= 60);
-        for name in &kept {
-            assert!(there.contains(&name.as_str()), "{name} was acknowledged and is lost");
-        }
     }
 }
 

@@ -78,7 +78,7 @@ impl Content {
             Some((open, size)) => {
                 ranged(request, size, file::media_type(path), |from, to| Body::file(open, from, to))
             }
-            None => plain(StatusCode::NOT_FOUND, "there is no such thing here\n"),
+            None => plain(StatusCode::NOT_FOUND, "not found\n"),
         }
     }
 

@@ -5,7 +5,8 @@ use crate::html::{escape, is_link_target, render_inline, slug};
 use core::fmt::Write as _;
 
 const STYLE: &str = include_str!("style.css");
-const SCRIPT: &str = include_str!("script.js");
+/// Text of the only script element that a page runs, for a policy that allows it by its hash.
+pub const PAGE_SCRIPT: &str = concat!("\n", include_str!("script.js"));
 
 /// Hatch patterns of the charts, which distinguish fills without colour.
 const HATCH_PATTERNS: &str = "<svg width=\"0\" height=\"0\" style=\"position:absolute\" aria-hidden=\"true\"><defs>\
@@ -53,7 +54,7 @@ pub(super) fn page(page: &Page) -> String {
     if !page.footer.is_empty() {
         let _ = writeln!(out, "<footer>{}</footer>", render_inline(&page.footer));
     }
-    let _ = write!(out, "</main>\n</div>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n");
+    let _ = write!(out, "</main>\n</div>\n<script>{PAGE_SCRIPT}</script>\n</body>\n</html>\n");
     out
 }
 

@@ -2,6 +2,8 @@
 
 mod html;
 
+pub use html::PAGE_SCRIPT;
+
 use crate::chart::Chart;
 use crate::table::Table;
 

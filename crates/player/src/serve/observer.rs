@@ -1,142 +1,21 @@
-//! HTTP/1.1 server: connections, their limits and their end. The caller supplies the responses.
+//! Log of one connection's responses: the first and last write of each, and its acknowledgement.
 
 use crate::content::{Body, Entry, Log};
 use bytes::Bytes;
 use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
 use hyper::header;
-use hyper::service::service_fn;
 use hyper::{Request, Response};
-use hyper_util::rt::{TokioIo, TokioTimer};
-use std::convert::Infallible;
-use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::OwnedFd;
-use std::pin::{Pin, pin};
+use std::os::fd::{AsFd, OwnedFd};
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
-use tokio::task::JoinSet;
-
-/// Limits of the server.
-#[derive(Debug, Clone, Copy)]
-pub struct Limits {
-    /// Concurrent connections; further ones wait in the backlog.
-    pub connections: usize,
-    /// Timeout of a request's head, and of an idle connection.
-    pub head: Duration,
-    /// Time for pending responses after a stop.
-    pub grace: Duration,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { connections: 512, head: Duration::from_secs(30), grace: Duration::from_secs(5) }
-    }
-}
-
-/// Serves until `stop` completes. Then it accepts no connection, closes idle ones, and lets
-/// responses finish within [`Limits::grace`].
-pub async fn run<A, F>(
-    listener: TcpListener,
-    limits: Limits,
-    log: Option<Log>,
-    answer: A,
-    stop: impl Future<Output = ()>,
-) where
-    A: Fn(SocketAddr, Request<Incoming>) -> F + Clone + Send + 'static,
-    F: Future<Output = Response<Body>> + Send + 'static,
-{
-    let (stopping, stopped) = watch::channel(false);
-    let connection = Connection { limits, log, answer, stopped };
-    let room = Arc::new(Semaphore::new(limits.connections));
-    let mut connections = JoinSet::new();
-    let mut stop = pin!(stop);
-    loop {
-        let accepted = async {
-            let room = Arc::clone(&room).acquire_owned().await;
-            (room, listener.accept().await)
-        };
-        let (room, accepted) = tokio::select! {
-            accepted = accepted => accepted,
-            () = &mut stop => break,
-        };
-        while connections.try_join_next().is_some() {}
-        let Ok((stream, peer)) = accepted else {
-            // Out of descriptors, or the client is gone: the next accept may succeed.
-            tokio::time::sleep(Duration::from_millis(10)).await;
-            continue;
-        };
-        let connection = connection.clone();
-        connections.spawn(async move {
-            connection.serve(stream, peer).await;
-            drop(room);
-        });
-    }
-    drop(listener);
-    let _ = stopping.send(true);
-    let all = async { while connections.join_next().await.is_some() {} };
-    let _ = tokio::time::timeout(limits.grace, all).await;
-}
-
-/// Settings of every connection.
-#[derive(Clone)]
-struct Connection<A> {
-    limits: Limits,
-    log: Option<Log>,
-    answer: A,
-    stopped: watch::Receiver<bool>,
-}
-
-impl<A, F> Connection<A>
-where
-    A: Fn(SocketAddr, Request<Incoming>) -> F + Clone + Send + 'static,
-    F: Future<Output = Response<Body>> + Send + 'static,
-{
-    async fn serve(self, stream: TcpStream, peer: SocketAddr) {
-        let Self { limits, log, answer, mut stopped } = self;
-        let _ = stream.set_nodelay(true);
-        let observer = log.and_then(|log| Observer::new(log, &stream).ok()).map(Arc::new);
-        let watching = observer.clone();
-        let service = service_fn(move |request: Request<Incoming>| {
-            let (answer, observer) = (answer.clone(), watching.clone());
-            async move {
-                if let Some(observer) = &observer {
-                    observer.on_request(peer, &request);
-                }
-                let response = answer(peer, request).await;
-                if let Some(observer) = &observer {
-                    observer.on_response(&response);
-                }
-                Ok::<_, Infallible>(response.map(|body| Observed { body, observer }))
-            }
-        });
-        let io = TokioIo::new(Watched { stream, observer: observer.clone() });
-        let mut connection = pin!(
-            hyper::server::conn::http1::Builder::new()
-                .timer(TokioTimer::new())
-                .header_read_timeout(limits.head)
-                .serve_connection(io, service)
-        );
-        tokio::select! {
-            _ = connection.as_mut() => {}
-            () = async { drop(stopped.wait_for(|stopped| *stopped).await) } => {
-                connection.as_mut().graceful_shutdown();
-                // An error of one connection concerns its client only.
-                let _ = connection.as_mut().await;
-            }
-        }
-        if let Some(observer) = observer {
-            observer.end();
-        }
-    }
-}
 
 /// Records the responses of one connection in order.
-struct Observer {
+pub(super) struct Observer {
     log: Log,
     /// Second descriptor of the socket, to query unacknowledged bytes.
     socket: Arc<OwnedFd>,
@@ -147,17 +26,19 @@ struct Current {
     entry: Entry,
     /// True once the body was consumed.
     body_ended: bool,
+    /// True if the length is unknown at the start: the frames are added up.
+    counts_frames: bool,
     /// Number of the response on the connection.
     number: u64,
 }
 
 impl Observer {
-    fn new(log: Log, stream: &TcpStream) -> io::Result<Self> {
+    pub(super) fn new(log: Log, stream: impl AsFd) -> io::Result<Self> {
         let socket = Arc::new(rustix::io::fcntl_dupfd_cloexec(stream, 0)?);
         Ok(Self { log, socket, current: Mutex::new(None) })
     }
 
-    fn on_request(&self, peer: SocketAddr, request: &Request<Incoming>) {
+    pub(super) fn on_request(&self, peer: SocketAddr, request: &Request<Incoming>) {
         let now = self.log.now_ms();
         let field = |name: &str| {
             request.headers().get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
@@ -183,7 +64,9 @@ impl Observer {
         let mut current = self.lock();
         let number = current.as_ref().map_or(0, |current| current.number + 1);
         // A request for the next response implies that the previous one arrived.
-        if let Some(mut before) = current.replace(Current { entry, body_ended: false, number }) {
+        if let Some(mut before) =
+            current.replace(Current { entry, body_ended: false, counts_frames: false, number })
+        {
             if before.entry.complete {
                 before.entry.acknowledged_ms = Some(now);
             }
@@ -191,19 +74,23 @@ impl Observer {
         }
     }
 
-    fn on_response(&self, response: &Response<Body>) {
+    pub(super) fn on_response(&self, response: &Response<Body>) {
         if let Some(current) = &mut *self.lock() {
             let field = response.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
             let length = field.and_then(|field| field.parse().ok());
             current.entry.status = response.status().as_u16();
-            current.entry.bytes = length.unwrap_or_else(|| response.body().left());
+            current.entry.bytes = length.or_else(|| response.body().length()).unwrap_or(0);
+            current.counts_frames = length.is_none() && response.body().length().is_none();
             current.body_ended = response.body().left() == 0;
         }
     }
 
-    fn on_body_end(&self) {
+    fn on_frame(&self, bytes: usize, is_last: bool) {
         if let Some(current) = &mut *self.lock() {
-            current.body_ended = true;
+            current.body_ended |= is_last;
+            if current.counts_frames {
+                current.entry.bytes += bytes as u64;
+            }
         }
     }
 
@@ -219,7 +106,7 @@ impl Observer {
     /// waits for their acknowledgement.
     fn on_flush(self: &Arc<Self>) {
         let mut current = self.lock();
-        let Some(Current { entry, body_ended: true, number }) = &mut *current else { return };
+        let Some(Current { entry, body_ended: true, number, .. }) = &mut *current else { return };
         if entry.complete || entry.status == 0 || entry.last_write_ms.is_none() {
             return;
         }
@@ -245,7 +132,7 @@ impl Observer {
         });
     }
 
-    fn end(&self) {
+    pub(super) fn end(&self) {
         if let Some(current) = self.lock().take() {
             self.log.push(current.entry);
         }
@@ -257,12 +144,12 @@ impl Observer {
 }
 
 /// Connection wrapper that records writes.
-struct Watched {
-    stream: TcpStream,
-    observer: Option<Arc<Observer>>,
+pub(super) struct Watched<S> {
+    pub(super) stream: S,
+    pub(super) observer: Option<Arc<Observer>>,
 }
 
-impl Watched {
+impl<S> Watched<S> {
     fn on_write(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         if let (Poll::Ready(Ok(1..)), Some(observer)) = (&written, &self.observer) {
             observer.on_write();
@@ -271,7 +158,7 @@ impl Watched {
     }
 }
 
-impl AsyncRead for Watched {
+impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -281,7 +168,7 @@ impl AsyncRead for Watched {
     }
 }
 
-impl AsyncWrite for Watched {
+impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
         self.on_write(written)
@@ -314,9 +201,9 @@ impl AsyncWrite for Watched {
 }
 
 /// Body wrapper that records its end.
-struct Observed {
-    body: Body,
-    observer: Option<Arc<Observer>>,
+pub(super) struct Observed {
+    pub(super) body: Body,
+    pub(super) observer: Option<Arc<Observer>>,
 }
 
 impl HttpBody for Observed {
@@ -328,8 +215,12 @@ impl HttpBody for Observed {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
         let frame = Pin::new(&mut self.body).poll_frame(context);
-        if let (0, Some(observer)) = (self.body.left(), &self.observer) {
-            observer.on_body_end();
+        if let Some(observer) = &self.observer {
+            let bytes = match &frame {
+                Poll::Ready(Some(Ok(frame))) => frame.data_ref().map_or(0, Bytes::len),
+                _ => 0,
+            };
+            observer.on_frame(bytes, self.body.is_empty());
         }
         frame
     }

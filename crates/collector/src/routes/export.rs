@@ -1,0 +1,117 @@
+//! Lists of any length, sent in pieces: a client that reads slowly holds one piece in memory.
+
+use super::answers::{CSV, JSON, PageResponse, Problem, text};
+use super::blocking;
+use crate::memory::Permits;
+use crate::store::{Filter, Place, Store};
+use hyper::StatusCode;
+use playback::{Summary, summary};
+use player::content::Body;
+use player::serve::Network;
+use std::io;
+use std::sync::Arc;
+
+/// Sessions of one piece.
+const PIECE_SESSIONS: u32 = 200;
+
+/// A list of sessions to send.
+pub(super) struct Export {
+    pub(super) store: Store,
+    pub(super) readers: Arc<Permits>,
+    pub(super) network: Network,
+    pub(super) filter: Filter,
+    pub(super) before: Option<Place>,
+    pub(super) limit: u32,
+}
+
+/// Form of a list.
+#[derive(Clone, Copy)]
+pub(super) enum Form {
+    Csv,
+    Json,
+}
+
+impl Export {
+    /// Responds with the list. The first piece decides between success and an error.
+    pub(super) async fn respond(mut self, form: Form) -> Result<PageResponse, Problem> {
+        let first = self.piece().await?;
+        let kind = match form {
+            Form::Csv => CSV,
+            Form::Json => JSON,
+        };
+        if first.is_last {
+            return Ok(text(StatusCode::OK, kind, form.piece(&first, true)));
+        }
+        let (sender, body) = Body::stream();
+        tokio::spawn(async move {
+            let mut piece = first;
+            let mut is_first = true;
+            loop {
+                let is_last = piece.is_last;
+                let text = form.piece(&piece, is_first);
+                // The client is gone, or was disconnected because it does not read.
+                if sender.send(Ok(text.into())).await.is_err() || is_last {
+                    return;
+                }
+                is_first = false;
+                let Ok(next) = self.piece().await else {
+                    // Break the response off: it must not look complete.
+                    let _ = sender.send(Err(io::ErrorKind::Other.into())).await;
+                    return;
+                };
+                piece = next;
+            }
+        });
+        Ok(text(StatusCode::OK, kind, String::new()).map(|_| body))
+    }
+
+    /// Reads the next piece.
+    async fn piece(&mut self) -> Result<Piece, Problem> {
+        let wanted = self.limit.min(PIECE_SESSIONS);
+        let (store, filter, before) = (self.store.clone(), self.filter.clone(), self.before.clone());
+        // One more tells whether the list goes on.
+        let read = move || store.list(wanted + 1, before.as_ref(), &filter);
+        let mut sessions = blocking(&self.readers, self.network, read).await?;
+        let has_more = sessions.len() > wanted as usize;
+        sessions.truncate(wanted as usize);
+        self.limit -= wanted;
+        self.before = sessions.last().map(Place::from);
+        let is_last = !has_more || self.limit == 0;
+        let next = sessions.last().filter(|_| is_last && has_more).map(|last| last.id.clone());
+        Ok(Piece { sessions, next, is_last })
+    }
+}
+
+struct Piece {
+    sessions: Vec<Summary>,
+    /// Id before which the list goes on, beyond its limit.
+    next: Option<String>,
+    is_last: bool,
+}
+
+impl Form {
+    fn piece(self, piece: &Piece, is_first: bool) -> String {
+        match self {
+            Self::Csv => {
+                let csv = summary::full(&piece.sessions).to_csv();
+                let header = csv.find("\r\n").map_or(csv.len(), |end| end + 2);
+                csv[if is_first { 0 } else { header }..].to_owned()
+            }
+            Self::Json => {
+                let list: Vec<String> =
+                    piece.sessions.iter().map(|one| serde_json::json!(one).to_string()).collect();
+                let start = match (is_first, list.is_empty()) {
+                    (true, _) => "{\"sessions\":[",
+                    (false, false) => ",",
+                    (false, true) => "",
+                };
+                let end = if piece.is_last {
+                    format!("],\"next\":{}}}\n", serde_json::json!(piece.next))
+                } else {
+                    String::new()
+                };
+                format!("{start}{}{end}", list.join(","))
+            }
+        }
+    }
+}
