@@ -1,5 +1,6 @@
 //! Log entries on stderr: of the daemons, of a simulation and of a test bed.
 
+use crate::arguments::LogFormat;
 use crate::failure::Failure;
 use crate::output::Terminal;
 use std::io::{self, IsTerminal, Stderr};
@@ -19,10 +20,17 @@ const CRATES: [&str; 6] = ["agent", "link", "mptcp", "policy", "proxy", "sim"];
 const FILTER_HINT: &str = "a level (error, warn, info, debug, trace), or levels by crate or module: \
                            `mptcp=debug,policy=info`, `mptcp::scheduler=trace`";
 
-/// Logs to stderr without timestamps, which the journal adds.
-pub(crate) fn log_daemon(filter: &str, terminal: Terminal) -> Result<(), Failure> {
+/// Logs to stderr: text without timestamps, which the journal adds, or JSON with them.
+pub(crate) fn log_daemon(filter: &str, format: LogFormat, terminal: Terminal) -> Result<(), Failure> {
     let filter = if terminal.is_quiet() { "error" } else { filter };
-    start(stderr_layer(terminal).with_target(false).without_time(), targets(filter)?);
+    let targets = targets(filter)?;
+    match format {
+        LogFormat::Text => start(stderr_layer(terminal).with_target(false).without_time(), targets),
+        LogFormat::Json => {
+            let layer = fmt::layer().with_writer(io::stderr).json().flatten_event(true);
+            start(layer.with_span_list(false), targets);
+        }
+    }
     Ok(())
 }
 

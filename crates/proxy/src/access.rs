@@ -14,6 +14,8 @@ use tokio::net::TcpStream;
 pub(crate) struct LogRecord<'a> {
     /// `connection` or `request`.
     pub(crate) event: &'static str,
+    /// Id of the connection; a request adds its number.
+    pub(crate) id: String,
     /// End time in seconds since 1970.
     pub(crate) time: f64,
     pub(crate) client: String,

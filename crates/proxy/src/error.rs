@@ -39,6 +39,9 @@ pub enum Error {
     /// The proxy would send its credential in clear over a network.
     #[error("the credential would reach the upstream {0} in clear text over a network")]
     ClearCredential(String),
+    /// Everybody who reaches the address could read the metrics.
+    #[error("everybody who reaches {0} could read the metrics")]
+    OpenMetrics(SocketAddr),
     /// A thread, the access log or a socket could not be set up.
     #[error("cannot {doing}: {source}")]
     Setup {
@@ -72,6 +75,7 @@ impl Error {
             Self::OpenProxy { .. } => {
                 "restrict the clients by `allow = [\"192.0.2.0/24\"]` or `users = \"FILE\"` in `[clients]`"
             }
+            Self::OpenMetrics(_) => "restrict the readers: `metrics_from = [\"192.0.2.7/32\"]` in `[status]`",
             Self::Socket(error) => error.hint(),
             Self::ClearPasswords { .. } => {
                 "encrypt by `tls = true`, or accept the risk: `clear_passwords = true` in `[clients]`"

@@ -10,6 +10,7 @@ pub mod config;
 pub mod credentials;
 pub mod destination;
 pub mod front;
+pub mod latency;
 pub mod network;
 pub mod own_addresses;
 pub mod status;

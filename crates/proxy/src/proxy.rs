@@ -20,6 +20,9 @@ use tokio::runtime::Builder;
 /// Time for the remaining connections to end after the drain.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
+/// Time for the threads to answer [`Proxy::is_responsive`].
+const PING_TIMEOUT: Duration = Duration::from_secs(1);
+
 /// Running proxy. Dropping it aborts all connections.
 #[derive(Debug)]
 pub struct Proxy {
@@ -32,6 +35,13 @@ impl Proxy {
     /// Whether the proxy still serves; false if its thread has ended, for example by a panic.
     pub fn is_running(&self) -> bool {
         self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
+    }
+
+    /// Whether the proxy's threads answer within a second.
+    pub fn is_responsive(&self) -> bool {
+        let (tx, rx) = mpsc::sync_channel(1);
+        let is_sent = self.shared.requests.send(Request::Ping(tx)).is_ok();
+        is_sent && rx.recv_timeout(PING_TIMEOUT).is_ok()
     }
 
     /// Starts a proxy in `namespace`, or in the namespace of the calling thread. Its listeners are

@@ -1,11 +1,13 @@
 //! Listeners and admission of clients.
 
+use crate::access;
 use crate::access_log::{AccessLog, Output, open_output};
 use crate::config::Listen;
 use crate::connect::{ConnectError, Dialer};
 use crate::connection;
 use crate::counters::Counters;
 use crate::destination::Destination;
+use crate::latency::LiveLatencies;
 use crate::listener::{Listeners, Opened};
 use crate::log_limit::LogLimit;
 use crate::logins::Logins;
@@ -42,6 +44,8 @@ pub(crate) enum Phase {
 pub(crate) enum Request {
     /// Applies a configuration, and reports the result.
     Reload(Box<Config>, SyncSender<Result<(), Error>>),
+    /// Answers from a worker thread.
+    Ping(SyncSender<()>),
     /// Accepts connections of this listener, which may be in another namespace.
     Accept(Listen, std::net::TcpListener),
 }
@@ -52,6 +56,11 @@ pub(crate) struct Shared {
     config: RwLock<Arc<Config>>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) dialer: Dialer,
+    pub(crate) latencies: LiveLatencies,
+    /// First part of request ids, which differs at every start.
+    id_prefix: u64,
+    /// Connections that have a number.
+    connections: AtomicU64,
     pub(crate) phase: watch::Sender<Phase>,
     pub(crate) requests: mpsc::UnboundedSender<Request>,
     received: Mutex<Option<mpsc::UnboundedReceiver<Request>>>,
@@ -78,6 +87,9 @@ impl Shared {
             logins: Logins::new(config.clients.users.clone()),
             config: RwLock::new(Arc::new(config)),
             counters: Arc::default(),
+            latencies: LiveLatencies::default(),
+            id_prefix: (access::now() as u64) << 16 | u64::from(std::process::id() & 0xffff),
+            connections: AtomicU64::new(0),
             phase: watch::Sender::new(Phase::Serving),
             requests,
             received: Mutex::new(Some(received)),
@@ -133,7 +145,7 @@ impl Shared {
         let old = self.config();
         for (key, is_same) in [
             ("workers", old.workers == new.workers),
-            ("status", old.socket == new.socket),
+            ("status", old.socket == new.socket && old.metrics == new.metrics),
             ("log", old.log == new.log),
         ] {
             if !is_same {
@@ -180,14 +192,30 @@ impl Shared {
             upstream: config.upstream.as_ref().map(|upstream| upstream.destination.to_string()),
             most_connections: self.connection_limit(&config),
             totals: self.counters.totals(),
+            latencies: self.latencies.snapshot(),
         }
     }
 
+    /// Number of a new connection.
+    pub(crate) fn next_connection(&self) -> u64 {
+        self.connections.fetch_add(1, Relaxed)
+    }
+
+    /// Id of a connection, unique among all starts of the proxy.
+    pub(crate) fn connection_id(&self, number: u64) -> String {
+        format!("{:x}-{number:x}", self.id_prefix)
+    }
+
     /// Logs a failed connection, unless it is one of many in the same second.
-    pub(crate) fn log_failure(&self, client: SocketAddr, destination: &Destination, failure: &ConnectError) {
+    pub(crate) fn log_failure(
+        &self,
+        (client, id): (SocketAddr, &str),
+        destination: &Destination,
+        failure: &ConnectError,
+    ) {
         let is_refusal = matches!(failure, ConnectError::Upstream(_) | ConnectError::Refused(_));
         if is_refusal && self.log_limit.admit() {
-            warn!(%client, %destination, "{}", failure.to_text());
+            warn!(%client, %destination, id, "{}", failure.to_text());
         }
     }
 
@@ -275,22 +303,31 @@ pub(crate) fn client_key(address: IpAddr) -> IpAddr {
 pub(crate) struct Server {
     shared: Arc<Shared>,
     listeners: Listeners,
-    /// File and task of the status socket.
-    status: Option<(SocketFile, JoinHandle<()>)>,
+    /// File of the status socket, removed on drop.
+    status_file: Option<SocketFile>,
+    /// Tasks that answer requests for status and metrics.
+    status_tasks: Vec<JoinHandle<()>>,
 }
 
 impl Server {
     /// Binds all listeners and starts accepting.
     pub(crate) fn listen(shared: Arc<Shared>) -> Result<Self, Error> {
         let listeners = Listeners::new(Arc::clone(&shared));
-        let mut server = Self { shared, listeners, status: None };
+        let mut server = Self { shared, listeners, status_file: None, status_tasks: Vec::new() };
         let config = server.shared.config();
         let opened = config.listen.iter().map(Opened::new).collect::<Result<Vec<_>, _>>()?;
+        let source: status::Source = {
+            let shared = Arc::clone(&server.shared);
+            Arc::new(move || shared.status())
+        };
         if let Some(path) = &config.socket {
             let (listener, file) = status::bind(path)?;
-            let shared = Arc::clone(&server.shared);
-            let task = tokio::spawn(status::serve(listener, Arc::new(move || shared.status())));
-            server.status = Some((file, task));
+            server.status_tasks.push(tokio::spawn(status::serve(listener, Arc::clone(&source))));
+            server.status_file = Some(file);
+        }
+        if let Some(metrics) = &config.metrics {
+            let listener = status::bind_metrics(metrics)?;
+            server.status_tasks.push(tokio::spawn(status::serve_metrics(listener, metrics.clone(), source)));
         }
         if server.shared.connection_limit(&config) < config.limits.connections as u64 {
             warn!(
@@ -326,6 +363,7 @@ impl Server {
             tokio::select! {
                 Some(request) = received.recv() => match request {
                     Request::Reload(config, tx) => _ = tx.send(self.reload(*config).await),
+                    Request::Ping(tx) => _ = tokio::spawn(async move { _ = tx.send(()) }),
                     Request::Accept(listen, listener) => self.listeners.add_foreign(listen, listener),
                 },
                 _ = phase.wait_for(|phase| *phase != Phase::Serving) => break,
@@ -370,9 +408,10 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        if let Some((_, task)) = &self.status {
+        for task in &self.status_tasks {
             task.abort();
         }
+        self.status_file = None;
     }
 }
 

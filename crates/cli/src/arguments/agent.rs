@@ -1,6 +1,6 @@
 //! Arguments of `tandem agent`.
 
-use super::Format;
+use super::{Format, LogFormat};
 use clap::{Args, Subcommand, ValueHint};
 use std::path::PathBuf;
 
@@ -40,6 +40,9 @@ pub(crate) struct Agent {
     /// module
     #[arg(long, value_name = "LEVEL")]
     pub(crate) log: Option<String>,
+    /// Format of the log on stderr
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) log_format: LogFormat,
 }
 
 #[derive(Debug, Subcommand)]

@@ -1,7 +1,7 @@
 //! Arguments of `tandem gateway`.
 
 use super::proxy::{destination, network};
-use super::{Format, policy};
+use super::{Format, LogFormat, policy};
 use clap::{Args, Subcommand, ValueHint};
 use policy::{InterfaceKind, PolicyConfig};
 use std::path::PathBuf;
@@ -55,7 +55,8 @@ pub(crate) struct GatewayUp {
     /// Policy of the agent
     #[arg(long, value_name = "P", value_parser = policy, default_value = "none", conflicts_with = "config")]
     pub(crate) policy: PolicyConfig,
-    /// Configuration of the agent in place of --interface and --policy (docs/how-to/agent.md)
+    /// Configuration of the agent in place of --interface and --policy (docs/how-to/agent.md). Its
+    /// keys `state`, `status.socket` and `log` do not apply
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) config: Option<PathBuf>,
     /// On a router: interface of clients to redirect too
@@ -73,6 +74,9 @@ pub(crate) struct GatewayUp {
     /// Log filter: error, warn, info, debug, trace, also by module
     #[arg(long, value_name = "LEVEL", default_value = "info")]
     pub(crate) log: String,
+    /// Format of the log on stderr
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) log_format: LogFormat,
 }
 
 /// Show links, policy, connections, counters and rules of the gateway.

@@ -139,6 +139,16 @@ pub(crate) enum Format {
     Csv,
 }
 
+/// Format of the log of a daemon.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// Lines for people; the journal adds the time
+    #[default]
+    Text,
+    /// A line of JSON for each entry: timestamp, level, message, target and fields
+    Json,
+}
+
 fn time(text: &str) -> Result<units::Duration, String> {
     text.parse().map_err(|error: units::UnitError| {
         let text = text.trim();

@@ -1,6 +1,6 @@
 //! Arguments of `tandem proxy`.
 
-use super::{Format, listening_address};
+use super::{Format, LogFormat, listening_address};
 use clap::{Args, Subcommand, ValueHint};
 use proxy::network::NetworkError;
 use std::path::PathBuf;
@@ -31,7 +31,7 @@ Examples:
   tandem proxy rules --port 3129 --interface wlan0      for programs without proxy support
   tandem proxy unit > tandem-proxy.service              a hardened systemd unit
 
-SIGHUP reloads the configuration. SIGTERM drains open connections; a second one ends them at once."
+SIGHUP reloads the configuration, all of it or nothing. SIGTERM drains open connections; a second one ends them at once."
 )]
 pub(crate) struct Proxy {
     #[command(subcommand)]
@@ -61,6 +61,9 @@ pub(crate) struct Proxy {
     /// Report players, by the CMCD of their requests, to this agent (`tandem agent`)
     #[arg(long, value_name = "SOCKET", value_hint = ValueHint::FilePath, conflicts_with = "config")]
     pub(crate) agent: Option<PathBuf>,
+    /// Format of the log on stderr
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) log_format: LogFormat,
 }
 
 #[derive(Debug, Subcommand)]

@@ -47,7 +47,7 @@ fn config_path(arguments: &Agent) -> &Path {
 fn daemon(arguments: &Agent, terminal: Terminal) -> Result<(), Failure> {
     let path = config_path(arguments);
     let config = read(path)?;
-    log_daemon(arguments.log.as_deref().unwrap_or(&config.log), terminal)?;
+    log_daemon(arguments.log.as_deref().unwrap_or(&config.log), arguments.log_format, terminal)?;
     let options = Options { dry_run: arguments.dry_run, state: state(&config), socket: socket(&config) };
     let (stop, reload) = daemon_flags(!io::stdin().is_terminal())?;
     let signals = Signals { stop: &stop, reload: &reload, read: &|| read(path).map_err(|why| why.to_text()) };

@@ -4,7 +4,7 @@ use crate::arguments::{Proxy, ProxyCommand, ProxyRules, ProxyStatus};
 use crate::failure::{Failure, reason};
 use crate::logging::log_daemon;
 use crate::output::{self, Terminal};
-use crate::service::directory;
+use crate::service::{ServiceManager, directory};
 use crate::signals::daemon_flags;
 use crate::unit::Unit;
 use linux::socket::Protocol;
@@ -60,7 +60,7 @@ fn serve(arguments: &Proxy, terminal: Terminal) -> Result<(), Failure> {
         Some(path) => read(path)?,
         None => from_command_line(arguments),
     };
-    log_daemon(&config.log, terminal)?;
+    log_daemon(&config.log, arguments.log_format, terminal)?;
     if config.socket.is_none() {
         config.socket = free_socket(terminal);
     }
@@ -68,25 +68,43 @@ fn serve(arguments: &Proxy, terminal: Terminal) -> Result<(), Failure> {
     let (stop, reload) = daemon_flags(!io::stdin().is_terminal())?;
     linux::process::raise_open_file_limit(2 * config.limits.connections as u64 + 64);
     let proxy = proxy::Proxy::start(config, None).map_err(|error| failure(&error))?;
+    let manager = ServiceManager::new();
+    manager.ready();
     while !stop.load(Ordering::Relaxed) {
         thread::sleep(Duration::from_millis(100));
         if reload.swap(false, Ordering::Relaxed) {
-            let again = || match &arguments.config {
-                Some(path) => read(path),
-                None => Ok(from_command_line(arguments)),
-            };
-            let done = again().and_then(|config| {
-                let config = Config { socket: socket.clone(), ..config };
-                proxy.reload(config).map_err(|error| failure(&error))
-            });
-            if let Err(why) = done {
+            manager.reloading();
+            if let Err(why) = reload_from(arguments, socket.as_ref(), &proxy) {
                 warn!("the configuration stays as it was:\n{}", why.to_text());
             }
+            manager.ready();
+        }
+        if !proxy.is_running() {
+            return Err(Failure::Other {
+                message: "the proxy ended by itself".to_owned(),
+                hint: "the log has the reason; please report it".to_owned(),
+            });
+        }
+        if manager.is_due() && proxy.is_responsive() {
+            manager.alive();
         }
     }
+    manager.stopping();
     info!("draining: waiting for open connections to end");
     proxy.drain();
     Ok(())
+}
+
+/// Reads the configuration again and applies it.
+fn reload_from(arguments: &Proxy, socket: Option<&PathBuf>, proxy: &proxy::Proxy) -> Result<(), Failure> {
+    let config = match &arguments.config {
+        Some(path) => read(path)?,
+        None => from_command_line(arguments),
+    };
+    linux::process::raise_open_file_limit(2 * config.limits.connections as u64 + 64);
+    // The default path is chosen at the start.
+    let config = Config { socket: config.socket.clone().or_else(|| socket.cloned()), ..config };
+    proxy.reload(config).map_err(|error| failure(&error))
 }
 
 /// The configuration given by the options.

@@ -20,6 +20,7 @@ mod profiles;
 mod provenance;
 mod proxy;
 mod proxy_log;
+mod proxy_service;
 mod results;
 mod shipped;
 mod support;

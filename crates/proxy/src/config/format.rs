@@ -453,11 +453,27 @@ static STATUS: Table = Table {
     name: "the status",
     doc: "The status socket.",
     one_of: &[],
-    keys: &[Key {
-        name: "socket",
-        shape: Text,
-        need: Absent("proxy.sock in `$RUNTIME_DIRECTORY` of systemd, else /run/tandem/proxy.sock"),
-        doc: "UNIX socket for `tandem proxy status` and for metrics (`/metrics`)",
-        example: "\"/run/tandem/proxy.sock\"",
-    }],
+    keys: &[
+        Key {
+            name: "socket",
+            shape: Text,
+            need: Absent("proxy.sock in `$RUNTIME_DIRECTORY` of systemd, else /run/tandem/proxy.sock"),
+            doc: "UNIX socket for `tandem proxy status` and for metrics (`/metrics`)",
+            example: "\"/run/tandem/proxy.sock\"",
+        },
+        Key {
+            name: "metrics",
+            shape: Text,
+            need: Absent("metrics on the UNIX socket only"),
+            doc: "address at which Prometheus reads `/metrics` over TCP; other than loopback needs `metrics_from`",
+            example: "\"127.0.0.1:9464\"",
+        },
+        Key {
+            name: "metrics_from",
+            shape: List { of: &Text, min: 0, max: 1000 },
+            need: Default("[]"),
+            doc: "networks that may read metrics over TCP; by default this host",
+            example: "[\"192.0.2.7/32\"]",
+        },
+    ],
 };

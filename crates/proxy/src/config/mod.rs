@@ -50,6 +50,8 @@ pub struct Config {
     pub mark: Option<u32>,
     /// UNIX socket for `tandem proxy status` and metrics; `None` disables it.
     pub socket: Option<PathBuf>,
+    /// Metrics over TCP; `None` disables them.
+    pub metrics: Option<MetricsListener>,
     /// UNIX socket of a local agent that receives player state from the CMCD of requests.
     pub agent: Option<PathBuf>,
     /// Filter of the diagnostic log.
@@ -69,6 +71,15 @@ pub struct Listen {
     pub tls: bool,
     /// Send buffer limit toward each client, in bytes; `None` uses Linux's autotuning.
     pub send_buffer: Option<u32>,
+}
+
+/// Listener for metrics over TCP.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MetricsListener {
+    /// Listening address.
+    pub address: SocketAddr,
+    /// Networks of clients. If empty, only this host, and the address must be loopback.
+    pub from: Vec<Network>,
 }
 
 /// Protocol that a listener accepts.
@@ -223,6 +234,7 @@ impl Default for Config {
             access_log: None,
             mark: None,
             socket: None,
+            metrics: None,
             agent: None,
             log: "info".to_owned(),
         }
@@ -255,9 +267,10 @@ impl Config {
     ///
     /// # Errors
     /// [`Error::OpenProxy`], [`Error::ClearPasswords`] or [`Error::NoTls`] with the first such
-    /// listener, or [`Error::ClearCredential`].
+    /// listener, [`Error::ClearCredential`], or [`Error::OpenMetrics`].
     pub fn check(&self) -> Result<(), Error> {
         self.listen.iter().try_for_each(|one| self.check_listener(one))?;
+        self.check_metrics()?;
         self.check_upstream()
     }
 
@@ -292,6 +305,18 @@ impl Config {
     /// Whether clients of the listener have to present a certificate.
     pub(crate) fn demands_certificate(&self, one: &Listen) -> bool {
         one.tls && self.tls.as_ref().is_some_and(ServerTls::verifies_clients)
+    }
+
+    /// [`Self::check`] for the metrics.
+    pub(crate) fn check_metrics(&self) -> Result<(), Error> {
+        match &self.metrics {
+            Some(MetricsListener { address, from })
+                if from.is_empty() && !address.ip().to_canonical().is_loopback() =>
+            {
+                Err(Error::OpenMetrics(*address))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// [`Self::check`] for the upstream.

@@ -1,6 +1,6 @@
 //! Parser of the configuration file.
 
-use super::{Config, Listen, ListenerProtocol, Upstream, UpstreamProtocol, format};
+use super::{Config, Listen, ListenerProtocol, MetricsListener, Upstream, UpstreamProtocol, format};
 use crate::Error;
 use crate::credentials::Credential;
 use crate::network::{Network, NetworkError};
@@ -95,7 +95,10 @@ impl Reader<'_, '_> {
         config.workers = root.integer("workers").and_then(|number| usize::try_from(number).ok());
         config.agent = root.text("agent").map(PathBuf::from);
         config.access_log = root.text("access_log").map(PathBuf::from);
-        config.socket = root.fields("status").and_then(|fields| fields.text("socket")).map(PathBuf::from);
+        if let Some(fields) = root.fields("status") {
+            config.socket = fields.text("socket").map(PathBuf::from);
+            config.metrics = self.metrics(fields);
+        }
         root.text("log").unwrap_or("info").clone_into(&mut config.log);
         if self.problems.found.is_empty() {
             self.open(root, &config);
@@ -117,6 +120,12 @@ impl Reader<'_, '_> {
                     .expected(expected)
                     .hint(error.hint());
             }
+        }
+        if let (Err(error), Some(fields)) = (config.check_metrics(), root.fields("status")) {
+            self.problems
+                .add(fields.span("metrics"), error.to_string())
+                .expected("a loopback address, or networks in `metrics_from`")
+                .hint(error.hint());
         }
         if let (Err(error), Some(fields)) = (config.check_upstream(), root.fields("upstream")) {
             self.problems
@@ -199,6 +208,21 @@ impl Reader<'_, '_> {
             }
         }
         ports.into_iter().collect()
+    }
+
+    fn metrics(&mut self, fields: &Fields) -> Option<MetricsListener> {
+        let from = self.networks(fields, "metrics_from");
+        let text = fields.text("metrics")?;
+        let Ok(address) = text.parse() else {
+            self.problems
+                .add(
+                    fields.span("metrics"),
+                    format!("`{}` is not an address with a port", schema::read::clip(text)),
+                )
+                .expected("such as `127.0.0.1:9464`");
+            return None;
+        };
+        Some(MetricsListener { address, from })
     }
 
     fn networks(&mut self, fields: &Fields, key: &str) -> Vec<Network> {

@@ -58,7 +58,7 @@ fn every_key_is_parsed() {
         [upstream]\naddress = 'a.example:1080'\ncredential = 'one'\nclear_passwords = true\n\
         [limits]\nconnections = 5\nper_client = 4\nhead = 2048\nlookups = 2\n\
         [timeouts]\nhandshake = '1s'\nconnect = '2s'\nidle = '3s'\nwrite = '2500ms'\nkeep_alive = '4s'\ntotal = '5s'\ndrain = '6s'\n\
-        [status]\nsocket = '/tmp/a.sock'\n",
+        [status]\nsocket = '/tmp/a.sock'\nmetrics = '192.0.2.1:9464'\nmetrics_from = ['192.0.2.0/24']\n",
     )
     .unwrap_or_else(|problems| panic!("{}", problems[0]));
     insta::assert_debug_snapshot!(config);

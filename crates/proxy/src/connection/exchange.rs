@@ -9,6 +9,7 @@ use super::{Client, Fin, READ_CHUNK_BYTES, until_client_is_gone};
 use crate::connect::{read_some, write_all};
 use crate::counters::ByteCounters;
 use crate::front::http::{self, ChunkDecoder, ChunkEvent, Framing, ParseError, Request, RequestKind};
+use crate::latency::Histogram;
 use crate::relay::{self, End, Flow, RelayOptions, WriteGate};
 use crate::stream::Stream;
 use core::pin::{Pin, pin};
@@ -77,6 +78,8 @@ pub(super) async fn exchange(
         bytes: ByteCounters([&shared.counters.bytes_down, down]),
         size: AtomicU64::new(u64::MAX),
         progress: &progress,
+        began: Instant::now(),
+        first_byte: &shared.latencies.first_byte,
         stale,
     };
     let moved = || up.load(Relaxed) + down.load(Relaxed);
@@ -177,6 +180,8 @@ struct ResponseRelay<'a> {
     /// Bytes of the response including its head, once known; `u64::MAX` before.
     size: AtomicU64,
     progress: &'a Progress,
+    began: Instant,
+    first_byte: &'a Histogram,
     /// Whether the request can be retried because the connection was reused.
     stale: bool,
 }
@@ -223,6 +228,7 @@ impl ResponseRelay<'_> {
             out.append(buffer);
         }
         self.progress.response_began.store(true, Relaxed);
+        self.first_byte.observe(self.began.elapsed());
         self.write(&out).await?;
         BodyRelay { from: self.server, to: self.client, bytes: self.bytes, options: self.options }
             .run(buffer, body, request.is_http10)

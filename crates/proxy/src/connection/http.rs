@@ -35,6 +35,7 @@ pub(super) async fn serve(client: &mut Client) -> Option<Connected> {
             client.revoke();
             return None;
         };
+        client.requests += u32::from(!matches!(request, Ok(None)));
         let request = match request {
             Ok(Some(request)) => request,
             Ok(None) => return None,
@@ -65,7 +66,7 @@ pub(super) async fn serve(client: &mut Client) -> Option<Connected> {
                 respond_error(client, bad, fields).await;
                 return None;
             }
-            if client.write(&error_response(bad.status, bad.reason, fields, true)).await.is_err() {
+            if client.write(&error_response(client, (bad.status, bad.reason), fields, true)).await.is_err() {
                 return None;
             }
             continue;
@@ -154,6 +155,7 @@ async fn forward_request(
         match exchange(client, request, &mut server).await {
             Ok((status, keep_open)) => {
                 Counters::count(&client.counters().requests);
+                client.shared.latencies.request.observe(before.0.elapsed());
                 log_request(client, request, status, before);
                 server.used = true;
                 if keep_open {
@@ -221,6 +223,7 @@ fn log_request(client: &Client, request: &Request, status: u16, (began, up, down
     };
     let line = LogRecord {
         event: "request",
+        id: client.request_id(),
         time: access::now(),
         client: client.address.to_string(),
         front: client.log_context.front,
@@ -246,12 +249,13 @@ async fn respond_connect_error(client: &Client, failure: &ConnectError) {
         _ => 502,
     };
     let fields = format!("Proxy-Status: {PSEUDONYM}; error={}\r\n", failure.cause().name());
-    respond_and_close(client, error_response(status, &failure.to_text(), &fields, false)).await;
+    let text = error_response(client, (status, &failure.to_text()), &fields, false);
+    respond_and_close(client, text).await;
 }
 
 /// Responds with a request error and closes.
 async fn respond_error(client: &Client, bad: ParseError, fields: &str) {
-    respond_and_close(client, error_response(bad.status, bad.reason, fields, false)).await;
+    respond_and_close(client, error_response(client, (bad.status, bad.reason), fields, false)).await;
 }
 
 async fn respond_and_close(client: &Client, text: Vec<u8>) {
@@ -260,7 +264,9 @@ async fn respond_and_close(client: &Client, text: Vec<u8>) {
     }
 }
 
-fn error_response(status: u16, reason: &str, fields: &str, keep_open: bool) -> Vec<u8> {
+/// Response of the proxy itself, with the request's id for a user's report.
+fn error_response(client: &Client, (status, reason): (u16, &str), fields: &str, keep_open: bool) -> Vec<u8> {
+    let id = client.request_id();
     let phrase = match status {
         400 => "Bad Request",
         403 => "Forbidden",
@@ -276,10 +282,12 @@ fn error_response(status: u16, reason: &str, fields: &str, keep_open: bool) -> V
         _ => "Error",
     };
     let connection = if keep_open { "keep-alive" } else { "close" };
-    let length = reason.len() + 1;
+    let body = format!("{reason}\nrequest id: {id}\n");
+    let length = body.len();
     format!(
-        "HTTP/1.1 {status} {phrase}\r\n{fields}Content-Type: text/plain; charset=utf-8\r\n\
-        Content-Length: {length}\r\nConnection: {connection}\r\n\r\n{reason}\n"
+        "HTTP/1.1 {status} {phrase}\r\n{fields}X-Request-Id: {id}\r\n\
+        Content-Type: text/plain; charset=utf-8\r\n\
+        Content-Length: {length}\r\nConnection: {connection}\r\n\r\n{body}"
     )
     .into_bytes()
 }

@@ -56,6 +56,10 @@ pub(crate) struct Client {
     /// Deadline for the complete request.
     deadline: Instant,
     log_context: LogContext,
+    /// Number of the connection; see [`Self::request_id`].
+    number: u64,
+    /// HTTP requests received.
+    requests: u32,
     /// User who has logged in.
     user: Option<Arc<User>>,
     /// Bytes relayed from the client; `down` counts bytes to the client.
@@ -142,6 +146,8 @@ pub(crate) async fn serve(
     let mut client = Client {
         deadline,
         phase: shared.phase.subscribe(),
+        number: shared.next_connection(),
+        requests: 0,
         shared,
         config,
         stream,
@@ -307,6 +313,12 @@ impl Client {
         self.config.timeouts.total.map(|total| self.since + total)
     }
 
+    /// Id of the connection, and the number of its present HTTP request.
+    fn request_id(&self) -> String {
+        let id = self.shared.connection_id(self.number);
+        if self.requests > 0 { format!("{id}.{}", self.requests) } else { id }
+    }
+
     /// Connects to a server for this client.
     async fn connect(
         &mut self,
@@ -315,16 +327,20 @@ impl Client {
         fin: Fin,
     ) -> Result<Connected, ConnectError> {
         self.log_context.destination = Some(destination.clone());
+        let began = Instant::now();
         let connected = tokio::select! {
             biased;
             connected = self.shared.dialer.connect(&self.config, destination, protocol) => connected,
             () = until_client_is_gone(&self.stream, &mut self.buffer, fin) => Err(ConnectError::Abandoned),
         };
         match &connected {
-            Ok(server) => self.log_context.server = server.stream.peer_addr().ok(),
+            Ok(server) => {
+                self.shared.latencies.connect.observe(began.elapsed());
+                self.log_context.server = server.stream.peer_addr().ok();
+            }
             Err(failure) => {
                 self.log_context.outcome = failure.name();
-                self.shared.log_failure(self.address, destination, failure);
+                self.shared.log_failure((self.address, &self.request_id()), destination, failure);
                 self.log_context.reason = Some(failure.to_text());
                 connect::count_failure(failure, self.counters());
             }
@@ -368,6 +384,7 @@ impl Client {
         let subflows = self.log_context.subflows.take();
         let line = LogRecord {
             event: "connection",
+            id: self.shared.connection_id(self.number),
             time: access::now(),
             client: self.address.to_string(),
             front: self.log_context.front,

@@ -1,6 +1,7 @@
 //! Metrics in the Prometheus text format (version 0.0.4).
 
 use super::Status;
+use crate::latency::{BOUNDS_S, Distribution};
 use std::fmt::Write;
 
 /// Renders all metrics.
@@ -29,7 +30,23 @@ pub fn metrics(status: &Status) -> String {
             name => one(&format!("{name}_total"), "counter", help, value as f64),
         }
     }
+    for (name, help, distribution) in status.latencies.each() {
+        write_histogram(&mut out, name, help, distribution);
+    }
     out
+}
+
+fn write_histogram(out: &mut String, name: &str, help: &str, distribution: &Distribution) {
+    let name = format!("tandem_proxy_{name}_seconds");
+    _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} histogram");
+    let mut below = 0;
+    for (bound, count) in BOUNDS_S.iter().zip(&distribution.buckets) {
+        below += count;
+        _ = writeln!(out, "{name}_bucket{{le=\"{bound}\"}} {below}");
+    }
+    let count = distribution.count();
+    _ = writeln!(out, "{name}_bucket{{le=\"+Inf\"}} {count}");
+    _ = writeln!(out, "{name}_sum {}\n{name}_count {count}", distribution.sum_s);
 }
 
 #[cfg(test)]
@@ -40,7 +57,10 @@ mod tests {
     #[test]
     fn every_counter_has_a_help_line() {
         let totals = Totals { accepted: 7, open: 2, bytes_down: 10_000_000_000, ..Totals::default() };
-        let status = Status { running_s: 1.5, most_connections: 10_000, totals, ..Status::default() };
+        let mut status = Status { running_s: 1.5, most_connections: 10_000, totals, ..Status::default() };
+        let mut buckets = vec![0; BOUNDS_S.len() + 1];
+        (buckets[3], buckets[BOUNDS_S.len()]) = (2, 1);
+        status.latencies.connect = Distribution { buckets, sum_s: 60.5 };
         insta::assert_snapshot!(metrics(&status));
     }
 }

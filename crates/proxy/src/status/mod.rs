@@ -6,9 +6,10 @@ mod server;
 
 pub use metrics::metrics;
 pub use server::query;
-pub(crate) use server::{bind, serve};
+pub(crate) use server::{Source, bind, bind_metrics, serve, serve_metrics};
 
 use crate::counters::Totals;
+use crate::latency::Latencies;
 use report::{Cell, Column, Row, Table};
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +28,9 @@ pub struct Status {
     pub most_connections: u64,
     /// Counters.
     pub totals: Totals,
+    /// Latency histograms.
+    #[serde(default)]
+    pub latencies: Latencies,
 }
 
 /// Listener.
@@ -51,6 +55,11 @@ pub fn explanations() -> Table {
         ],
         ["protocol", "transport of clients: mptcp (accepts TCP as well) or tcp"],
         ["counter", "name of a counter; in metrics `tandem_proxy_NAME`"],
+        ["latency", "name of a histogram; in metrics `tandem_proxy_NAME_seconds`"],
+        [
+            "p99 below",
+            "upper bound of the bucket with the 99th percentile; – above 30 s or without observations",
+        ],
         ["value", "count since the start of the proxy; `open` is the present number"],
     ] {
         table = table.row(Row::new([Cell::text(column), Cell::text(meaning)]));
@@ -78,5 +87,24 @@ pub fn tables(status: &Status) -> Vec<Table> {
         let cells = [&one.address, &one.serve, &one.protocol].map(|text| Cell::text(&**text));
         places = places.row(Row::new(cells));
     }
-    vec![places, table]
+    let mut latencies = Table::new("latency")
+        .column(Column::text("latency"))
+        .column(Column::number("count"))
+        .column(Column::number("mean").unit("ms"))
+        .column(Column::number("p99 below").unit("ms"))
+        .column(Column::text("description"));
+    for (name, meaning, one) in status.latencies.each() {
+        let ms = |seconds: Option<f64>| match seconds {
+            Some(seconds) if seconds.is_finite() => Cell::number(seconds * 1e3, 1),
+            _ => Cell::text("–"),
+        };
+        latencies = latencies.row(Row::new([
+            Cell::text(name.replace('_', " ")),
+            Cell::number(one.count() as f64, 0),
+            ms(one.mean_s()),
+            ms(one.quantile_bound_s(0.99)),
+            Cell::text(meaning),
+        ]));
+    }
+    vec![places, latencies, table]
 }

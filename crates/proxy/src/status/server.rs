@@ -2,15 +2,16 @@
 
 use super::{Status, metrics};
 use crate::Error;
+use crate::config::MetricsListener;
 use linux::unix_socket::{self, BindError, SocketFile};
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::Semaphore;
-use tokio::time::timeout;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpListener, UnixListener};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{sleep, timeout};
 
 /// Length limit of a request, in bytes.
 const MAX_REQUEST_BYTES: u64 = 4096;
@@ -18,6 +19,9 @@ const MAX_REQUEST_BYTES: u64 = 4096;
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
 /// Concurrent requests.
 const MAX_CONCURRENT_REQUESTS: usize = 16;
+
+/// Pause after a failed accept, for instance when file descriptors have run out.
+const ACCEPT_RETRY_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Binds the socket at `path` for its owner and group. The path is removed with the returned file.
 pub(crate) fn bind(path: &Path) -> Result<(UnixListener, SocketFile), Error> {
@@ -29,25 +33,78 @@ pub(crate) fn bind(path: &Path) -> Result<(UnixListener, SocketFile), Error> {
     Ok((UnixListener::from_std(listener).map_err(own)?, file))
 }
 
-/// Answers requests until the task is aborted.
-pub(crate) async fn serve(listener: UnixListener, status: Arc<dyn Fn() -> Status + Send + Sync>) {
+/// Opens the listener for metrics over TCP.
+pub(crate) fn bind_metrics(listener: &MetricsListener) -> Result<TcpListener, Error> {
+    let own = |error| Error::setup(format!("listen at {} for metrics", listener.address), error);
+    let socket = std::net::TcpListener::bind(listener.address).map_err(own)?;
+    socket.set_nonblocking(true).map_err(own)?;
+    TcpListener::from_std(socket).map_err(own)
+}
+
+/// Source of the status.
+pub(crate) type Source = Arc<dyn Fn() -> Status + Send + Sync>;
+
+/// Answers requests on the UNIX socket until the task is aborted.
+pub(crate) async fn serve(listener: UnixListener, status: Source) {
     let permits = Arc::new(Semaphore::new(MAX_CONCURRENT_REQUESTS));
     loop {
         let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
         match listener.accept().await {
-            Ok((stream, _)) => {
-                let status = Arc::clone(&status);
-                tokio::spawn(async move {
-                    _ = timeout(REQUEST_TIMEOUT, answer(stream, &*status)).await;
-                    drop(permit);
-                });
-            }
-            Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
+            Ok((stream, _)) => spawn_answer(stream, &status, Paths::All, permit),
+            Err(_) => sleep(ACCEPT_RETRY_INTERVAL).await,
         }
     }
 }
 
-async fn answer(mut stream: UnixStream, status: &(dyn Fn() -> Status + Send + Sync)) -> io::Result<()> {
+/// Answers requests for metrics over TCP until the task is aborted.
+pub(crate) async fn serve_metrics(listener: TcpListener, config: MetricsListener, status: Source) {
+    let paths = if config.from.is_empty() { Paths::LocalMetrics } else { Paths::Metrics };
+    let permits = Arc::new(Semaphore::new(MAX_CONCURRENT_REQUESTS));
+    loop {
+        let Ok((stream, client)) = listener.accept().await else {
+            sleep(ACCEPT_RETRY_INTERVAL).await;
+            continue;
+        };
+        let is_allowed = match &config.from[..] {
+            [] => client.ip().to_canonical().is_loopback(),
+            networks => networks.iter().any(|network| network.contains(client.ip())),
+        };
+        // Too many requests at once: refuse, rather than let them wait behind silent clients.
+        match Arc::clone(&permits).try_acquire_owned() {
+            Ok(permit) if is_allowed => spawn_answer(stream, &status, paths, permit),
+            _ => _ = linux::socket::abort(&stream),
+        }
+    }
+}
+
+/// Paths available to a client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Paths {
+    All,
+    Metrics,
+    /// Metrics for this host. `Host` must be an address or `localhost`, so that no page of a browser
+    /// reads them through a name of its own (DNS rebinding).
+    LocalMetrics,
+}
+
+fn spawn_answer(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    status: &Source,
+    paths: Paths,
+    permit: OwnedSemaphorePermit,
+) {
+    let status = Arc::clone(status);
+    tokio::spawn(async move {
+        _ = timeout(REQUEST_TIMEOUT, answer(stream, &*status, paths)).await;
+        drop(permit);
+    });
+}
+
+async fn answer(
+    mut stream: impl AsyncRead + AsyncWrite + Unpin,
+    status: &(dyn Fn() -> Status + Send + Sync),
+    paths: Paths,
+) -> io::Result<()> {
     let mut request = Vec::new();
     // Read the whole request first: closing with unread data makes the kernel send RST and drop the
     // response.
@@ -57,19 +114,58 @@ async fn answer(mut stream: UnixStream, status: &(dyn Fn() -> Status + Send + Sy
             return Ok(());
         }
     }
+    stream.write_all(&reply(&request, status, paths)).await?;
+    stream.shutdown().await
+}
+
+/// Response to a request head.
+fn reply(request: &[u8], status: &(dyn Fn() -> Status + Send + Sync), paths: Paths) -> Vec<u8> {
+    if paths != Paths::All {
+        let local_only = paths == Paths::LocalMetrics;
+        match host(request) {
+            None => return response("400 Bad Request", "text/plain", "one `Host` is required\n"),
+            Some(host) if local_only && !is_local_name(host) => {
+                return response("403 Forbidden", "text/plain", "`Host` must be an address or localhost\n");
+            }
+            Some(_) => {}
+        }
+    }
     let line = request.split(|byte| *byte == b'\r').next().unwrap_or_default();
-    let reply = match line.split(|byte| *byte == b' ').collect::<Vec<_>>()[..] {
+    match line.split(|byte| *byte == b' ').collect::<Vec<_>>()[..] {
         [b"GET", b"/metrics", _] => {
             response("200 OK", "text/plain; version=0.0.4; charset=utf-8", &metrics(&status()))
         }
-        [b"GET", b"/status", _] => match serde_json::to_string(&status()) {
+        [b"GET", b"/status", _] if paths == Paths::All => match serde_json::to_string(&status()) {
             Ok(text) => response("200 OK", "application/json", &text),
             Err(error) => response("500 Internal Server Error", "text/plain", &error.to_string()),
         },
+        [b"GET", _, _] if paths != Paths::All => {
+            response("404 Not Found", "text/plain", "unknown path: try /metrics\n")
+        }
         [b"GET", _, _] => response("404 Not Found", "text/plain", "unknown path: try /status or /metrics\n"),
         _ => response("405 Method Not Allowed", "text/plain", "method not allowed: use GET\n"),
+    }
+}
+
+/// Value of the only field `Host`.
+fn host(request: &[u8]) -> Option<&str> {
+    let head = std::str::from_utf8(request).ok()?;
+    let mut hosts = head.split("\r\n").skip(1).filter_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        name.eq_ignore_ascii_case("host").then_some(value.trim())
+    });
+    let first = hosts.next()?;
+    hosts.next().is_none().then_some(first)
+}
+
+/// Whether a host with an optional port is an address or `localhost`.
+fn is_local_name(host: &str) -> bool {
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => host,
     };
-    stream.write_all(&reply).await
+    let address = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
+    name.eq_ignore_ascii_case("localhost") || address.parse::<std::net::IpAddr>().is_ok()
 }
 
 fn response(code: &str, kind: &str, content: &str) -> Vec<u8> {

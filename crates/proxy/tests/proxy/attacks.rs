@@ -86,7 +86,7 @@ fn ports_other_than_those_of_the_web_need_to_be_allowed() {
     for port in [1, 22, 25, 445, 587, 1024] {
         let to = format!("127.0.0.1:{port}");
         let answer = request(at, &format!("CONNECT {to} HTTP/1.1\r\nHost: {to}\r\n\r\n"));
-        assert!(answer.starts_with("HTTP/1.1 403 ") && answer.ends_with("port not allowed\n"), "{answer}");
+        assert!(answer.starts_with("HTTP/1.1 403 ") && answer.contains("port not allowed\n"), "{answer}");
     }
     assert_eq!(proxy.totals().refused_destinations, 6);
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::io::{Read, Write};
 use std::thread;
 use std::time::Duration;
-use tandem_proxy::config::{Listen, ListenerProtocol};
+use tandem_proxy::config::{Listen, ListenerProtocol, MetricsListener};
 use tandem_proxy::status::{Status, query};
 use tandem_proxy::{Config, Error, Proxy};
 
@@ -169,4 +169,81 @@ fn access_log_records_connections_and_subflow_bytes() {
     request(at, &format!("GET http://{to}/ HTTP/1.1\r\nHost: {to}\r\nConnection: close\r\n\r\n"));
     wait_until("the new log file is written", || !lines().is_empty());
     assert_eq!(lines()[0]["outcome"], "invalid HTTP version", "an echo is not an HTTP response");
+}
+
+/// Sends a request to the metrics over TCP.
+fn ask_metrics(at: std::net::SocketAddr, request: &str) -> String {
+    let mut stream = std::net::TcpStream::connect(at).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    _ = stream.read_to_string(&mut answer);
+    answer
+}
+
+#[test]
+fn metrics_over_tcp_answer_this_host_only() {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let address = std::net::SocketAddr::from(([127, 0, 0, 1], port));
+    let metrics = MetricsListener { address, from: Vec::new() };
+    let (_proxy, at) = start(Config { metrics: Some(metrics.clone()), ..local() });
+    let site = server(|mut stream| {
+        read_head(&mut stream);
+        thread::sleep(Duration::from_millis(60));
+        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").unwrap();
+    });
+    request(at, &format!("GET http://{site}/ HTTP/1.1\r\nHost: {site}\r\nConnection: close\r\n\r\n"));
+    let get = |path: &str, host: &str| ask_metrics(address, &format!("GET {path} HTTP/1.1\r\n{host}\r\n"));
+    for host in ["127.0.0.1", &address.to_string(), "localhost:9464", "[::1]:9464"] {
+        let text = get("/metrics", &format!("Host: {host}\r\n"));
+        assert!(text.starts_with("HTTP/1.1 200 ") && text.contains("\ntandem_proxy_connections "), "{text}");
+        // 60 ms are above the bound of 50 ms.
+        for name in ["first_byte", "request"] {
+            assert!(text.contains(&format!("{name}_seconds_bucket{{le=\"0.05\"}} 0\n")), "{text}");
+            assert!(text.contains(&format!("tandem_proxy_{name}_seconds_count 1\n")), "{text}");
+        }
+        assert!(text.contains("tandem_proxy_connect_seconds_count 1\n"), "{text}");
+    }
+    // A page of a browser reaches the port by a name of its own.
+    assert!(get("/metrics", "Host: evil.example\r\n").starts_with("HTTP/1.1 403 "));
+    assert!(get("/metrics", "").starts_with("HTTP/1.1 400 "));
+    assert!(get("/metrics", "Host: localhost\r\nHost: evil.example\r\n").starts_with("HTTP/1.1 400 "));
+    assert!(get("/status", "Host: localhost\r\n").starts_with("HTTP/1.1 404 "));
+    assert_eq!(get(&"/x".repeat(4096), "Host: localhost\r\n"), "", "a request without end");
+    // Silent clients are cut, and more of them are refused at once.
+    let mut silent: Vec<_> = (0..40).map(|_| std::net::TcpStream::connect(address).unwrap()).collect();
+    for stream in &mut silent {
+        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        assert!(matches!(stream.read(&mut [0]), Ok(0) | Err(_)));
+    }
+    assert!(get("/metrics", "Host: localhost\r\n").starts_with("HTTP/1.1 200 "));
+
+    let open = MetricsListener { address: "192.0.2.1:0".parse().unwrap(), ..metrics };
+    let error = Proxy::start(Config { metrics: Some(open), ..local() }, None).unwrap_err();
+    assert!(matches!(error, Error::OpenMetrics(_)) && error.hint().contains("metrics_from"), "{error}");
+}
+
+#[test]
+fn error_response_and_access_log_have_the_request_id() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("access.log");
+    let (proxy, at) = start(Config { access_log: Some(path.clone()), ..local() });
+    let ask =
+        || request(at, "CONNECT no-such-host.invalid:80 HTTP/1.1\r\nHost: no-such-host.invalid:80\r\n\r\n");
+    let ids: Vec<String> = (0..2)
+        .map(|_| {
+            let answer = ask();
+            let id =
+                answer.split("\r\nX-Request-Id: ").nth(1).unwrap().split('\r').next().unwrap().to_owned();
+            assert!(answer.ends_with(&format!("\nrequest id: {id}\n")), "{answer}");
+            id
+        })
+        .collect();
+    assert_ne!(ids[0], ids[1]);
+    drop(proxy);
+    let log = std::fs::read_to_string(&path).unwrap();
+    for (id, line) in ids.iter().zip(log.lines()) {
+        let line: Value = serde_json::from_str(line).unwrap();
+        // A request's id is that of its connection and a number.
+        assert_eq!(format!("{}.1", line["id"].as_str().unwrap()), *id);
+    }
 }

@@ -60,7 +60,9 @@ fn refused_destination_reaches_the_client_with_its_reason() {
     assert!(response.starts_with("HTTP/1.1 403 Forbidden\r\n"), "{response}");
     assert!(response.contains("Proxy-Status: tandem; error=destination_ip_prohibited\r\n"), "{response}");
     assert!(
-        response.ends_with("the upstream proxy refused: destination refused: private network (RFC 1918)\n"),
+        response.contains(
+            "the upstream proxy refused: destination refused: private network (RFC 1918)\nrequest id: "
+        ),
         "{response}"
     );
     let forwarded = request(auto, "GET http://10.1.2.3/ HTTP/1.1\r\nHost: 10.1.2.3\r\n\r\n");
@@ -94,7 +96,7 @@ fn rules_hold_with_an_upstream_too() {
             let response = connect_response(at, to);
             assert!(response.starts_with("HTTP/1.1 403 "), "{to}: {response}");
             assert!(
-                response.ends_with(&format!("\r\n\r\ndestination refused: {reason}\n")),
+                response.contains(&format!("\r\n\r\ndestination refused: {reason}\n")),
                 "{to}: {response}"
             );
         }
@@ -111,10 +113,13 @@ fn failure_of_the_server_reaches_the_client_with_its_reason() {
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let response = connect_response(auto, &closed.to_string());
     assert!(response.starts_with("HTTP/1.1 502 ") && response.contains("error=connection_refused"));
-    assert!(response.ends_with("server unreachable: connection refused\n"), "{response}");
+    assert!(response.contains("server unreachable: connection refused\nrequest id: "), "{response}");
     assert_eq!(socks_reply(auto, closed), 5, "connection refused");
     let response = connect_response(auto, "no-such-host.invalid:80");
-    assert!(response.contains("error=dns_error") && response.ends_with("unknown host name\n"), "{response}");
+    assert!(
+        response.contains("error=dns_error") && response.contains("unknown host name\nrequest id: "),
+        "{response}"
+    );
 }
 
 #[test]
@@ -139,7 +144,7 @@ fn unreachable_upstream_is_named_as_such() {
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let (_near, [auto, _]) = near(closed);
     let response = connect_response(auto, "127.0.0.1:8009");
-    assert!(response.ends_with("cannot connect to it: connection refused\n"), "{response}");
+    assert!(response.contains("cannot connect to it: connection refused\nrequest id: "), "{response}");
 }
 
 #[test]

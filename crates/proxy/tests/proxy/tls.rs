@@ -183,7 +183,7 @@ fn refusal(far: Config, near: impl Fn(SocketAddr) -> Config) -> (String, Proxy) 
     let response = connect_response(at, echo());
     assert!(response.starts_with("HTTP/1.1 502 Bad Gateway\r\n"), "{response}");
     assert!(response.contains("Proxy-Status: tandem; error=tls_certificate_error\r\n"), "{response}");
-    let reason = response.rsplit("\r\n\r\n").next().unwrap().trim_end();
+    let reason = response.rsplit("\r\n\r\n").next().unwrap().lines().next().unwrap();
     (reason.strip_prefix("the upstream proxy refused: ").unwrap().to_owned(), far)
 }
 

@@ -8,7 +8,7 @@ use crate::command;
 use crate::failure::Failure;
 use crate::logging::log_daemon;
 use crate::output::Terminal;
-use crate::service::directory;
+use crate::service::{ServiceManager, directory};
 use crate::signals;
 use crate::unit::Unit;
 use agent::daemon::{Options, Signals};
@@ -58,7 +58,10 @@ fn pid_path() -> PathBuf {
 
 fn up(arguments: &GatewayUp, terminal: Terminal) -> Result<(), Failure> {
     let agent_config = plan::agent_config(arguments)?;
-    log_daemon(&arguments.log, terminal)?;
+    log_daemon(&arguments.log, arguments.log_format, terminal)?;
+    for key in plan::ignored_keys(&agent_config) {
+        warn!("`{key}` of the configuration does not apply to a gateway: see `tandem gateway up --help`");
+    }
     agent::check::requirements().map_err(|error| command::agent::failure(&error))?;
     nft::list(TABLE).map_err(|error| system(&error))?;
     fs::create_dir_all(runtime()).map_err(|error| Failure::write(&runtime(), &error))?;
@@ -70,16 +73,47 @@ fn up(arguments: &GatewayUp, terminal: Terminal) -> Result<(), Failure> {
         });
     };
     let stop = signals::daemon_stop_flag()?;
-    let plan = Plan::of(arguments, agent_config)?;
-    let mut parts = Parts::start(plan)?;
+    let manager = ServiceManager::new();
+    let Some(mut parts) = start(arguments, agent_config, &stop)? else {
+        info!("stopped during the start; nothing was redirected");
+        return Ok(());
+    };
+    manager.ready();
     while !stop.load(Ordering::Relaxed) {
         thread::sleep(POLL_INTERVAL);
         if let Some(failure) = parts.failure() {
-            parts.stop()?;
+            if let Err(second) = parts.stop() {
+                warn!("after this failure, the end failed too:\n{}", second.to_text());
+            }
             return Err(failure);
         }
+        if manager.is_due() && parts.are_responsive() {
+            manager.alive();
+        }
     }
+    manager.stopping();
     parts.stop()
+}
+
+/// Starts the parts of the gateway; `None` if `stop` is set meanwhile.
+fn start(
+    arguments: &GatewayUp,
+    agent_config: agent::config::Config,
+    stop: &AtomicBool,
+) -> Result<Option<Parts>, Failure> {
+    // Resolving and connecting may take long, and cannot be interrupted.
+    let destination = arguments.upstream.clone();
+    let reach = thread::spawn(move || plan::reach(&destination));
+    while !reach.is_finished() {
+        if stop.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        thread::sleep(POLL_INTERVAL);
+    }
+    let upstream = reach.join().unwrap_or_else(|_| {
+        Err(Failure::Other { message: "the gateway panicked".to_owned(), hint: String::new() })
+    })?;
+    Parts::start(Plan::of(arguments, agent_config, upstream)?, stop)
 }
 
 /// The running parts of a gateway, in the order in which they start.
@@ -91,13 +125,14 @@ struct Parts {
 }
 
 impl Parts {
-    /// Starts proxy and agent, then redirects. A failure stops the parts that run already.
-    fn start(plan: Plan) -> Result<Self, Failure> {
+    /// Starts proxy and agent, then redirects; `None` if `stop` is set meanwhile. A failure stops the
+    /// parts that run already.
+    fn start(plan: Plan, stop: &AtomicBool) -> Result<Option<Self>, Failure> {
         linux::process::raise_open_file_limit(2 * plan.proxy.limits.connections as u64 + 64);
         let proxy = proxy::Proxy::start(plan.proxy, None).map_err(|error| command::proxy::failure(&error))?;
         let stop_agent = Arc::new(AtomicBool::new(false));
         let options = Options { dry_run: false, state: state(), socket: runtime().join("agent.sock") };
-        let (stop, socket) = (Arc::clone(&stop_agent), options.socket.clone());
+        let (stop_flag, socket) = (Arc::clone(&stop_agent), options.socket.clone());
         let agent = thread::spawn(move || {
             let config = plan.agent;
             let read = || Ok(config.clone());
@@ -105,12 +140,21 @@ impl Parts {
             agent::daemon::run(
                 config.clone(),
                 &options,
-                &Signals { stop: &stop, reload: &reload, read: &read },
+                &Signals { stop: &stop_flag, reload: &reload, read: &read },
             )
         });
         let mut parts = Self { proxy: Some(proxy), agent: Some(agent), stop_agent, table: None };
         let end = Instant::now() + START_TIMEOUT;
-        while agent::status::query(&socket, "/metrics").is_err() {
+        // The agent's own status: anything else at this path is not the agent.
+        let is_ready = || {
+            let text = agent::status::query(&socket, "/status");
+            text.is_ok_and(|text| serde_json::from_str::<agent::status::Status>(&text).is_ok())
+        };
+        while !is_ready() {
+            if stop.load(Ordering::Relaxed) {
+                parts.stop()?;
+                return Ok(None);
+            }
             if let Some(failure) = parts.agent_failure() {
                 return Err(failure);
             }
@@ -124,7 +168,11 @@ impl Parts {
         }
         parts.table = Some(HeldTable::add(TABLE, &plan.rules).map_err(|error| system(&error))?);
         info!(upstream = %plan.upstream, "outgoing TCP connections are redirected");
-        Ok(parts)
+        for listener in &plan.forward {
+            // Addresses that the interface gets later have no listener.
+            info!("clients reach the gateway at {listener}");
+        }
+        Ok(Some(parts))
     }
 
     /// The failure of a part that ended by itself.
@@ -142,6 +190,12 @@ impl Parts {
             });
         }
         self.agent_failure()
+    }
+
+    /// Whether the proxy's threads answer and the agent runs.
+    fn are_responsive(&self) -> bool {
+        self.proxy.as_ref().is_some_and(proxy::Proxy::is_responsive)
+            && self.agent.as_ref().is_some_and(|agent| !agent.is_finished())
     }
 
     fn agent_failure(&mut self) -> Option<Failure> {

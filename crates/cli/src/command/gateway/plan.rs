@@ -18,6 +18,8 @@ use std::time::Duration;
 
 /// Time to reach the upstream proxy at the start.
 const REACH_TIMEOUT: Duration = Duration::from_secs(10);
+/// With `--forward`, one client takes at most this part of all connections: a quarter.
+const MAX_CLIENT_SHARE: usize = 4;
 /// Time for open connections to finish at the end.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -31,14 +33,21 @@ pub(super) struct Plan {
     /// Chains of the nftables table.
     pub(super) rules: String,
     pub(super) upstream: SocketAddr,
+    /// Addresses at which the clients behind `--forward` reach the proxy.
+    pub(super) forward: Vec<SocketAddr>,
 }
 
 impl Plan {
-    /// Finds the upstream proxy and the addresses to listen at.
-    pub(super) fn of(arguments: &GatewayUp, agent: agent::config::Config) -> Result<Self, Failure> {
-        let upstream = reach(&arguments.upstream)?;
+    /// Finds the addresses to listen at.
+    pub(super) fn of(
+        arguments: &GatewayUp,
+        agent: agent::config::Config,
+        upstream: SocketAddr,
+    ) -> Result<Self, Failure> {
         let ipv6 = TcpListener::bind((Ipv6Addr::LOCALHOST, 0)).is_ok();
         let (listen, clients) = listeners(arguments, ipv6)?;
+        let is_here = |address: &SocketAddr| address.ip().is_loopback();
+        let forward = listen.iter().map(|one| one.address).filter(|address| !is_here(address)).collect();
         let mark = u32::from(arguments.port);
         let mut proxy = proxy::Config {
             listen,
@@ -55,8 +64,9 @@ impl Plan {
         // The nftables rules select destinations, and the server-side proxy applies its own rules.
         proxy.destinations.ports = Ports::all();
         proxy.destinations.allow = ANYWHERE.into_iter().filter_map(|any| Network::new(any, 0)).collect();
-        // This machine is one client.
-        proxy.limits.per_client = proxy.limits.connections;
+        // This machine is one client. Beside others, none of them takes all places.
+        let share = if arguments.forward.is_empty() { 1 } else { MAX_CLIENT_SHARE };
+        proxy.limits.per_client = proxy.limits.connections / share;
         proxy.timeouts.drain = DRAIN_TIMEOUT;
         let rules = Rules {
             port: arguments.port,
@@ -67,7 +77,7 @@ impl Plan {
             exclude: arguments.exclude.clone(),
             ipv6,
         };
-        Ok(Self { agent, proxy, rules: rules.to_chains(), upstream })
+        Ok(Self { agent, proxy, rules: rules.to_chains(), upstream, forward })
     }
 }
 
@@ -92,6 +102,16 @@ pub(super) fn agent_config(arguments: &GatewayUp) -> Result<agent::config::Confi
             hint: problems.into_iter().next().and_then(|one| one.hint).unwrap_or_default(),
         }
     })
+}
+
+/// Keys of the agent's configuration that do not apply to a gateway.
+pub(super) fn ignored_keys(config: &agent::config::Config) -> Vec<&'static str> {
+    let keys = [
+        ("state", config.state.is_some()),
+        ("status.socket", config.socket.is_some()),
+        ("log", config.log != "info"),
+    ];
+    keys.into_iter().filter(|(_, is_given)| *is_given).map(|(key, _)| key).collect()
 }
 
 /// Interfaces with a default route; their kinds follow from the usual prefixes of names
@@ -122,7 +142,7 @@ fn kind_by_name(name: &str) -> InterfaceKind {
 }
 
 /// The first address of the upstream proxy that accepts a connection.
-fn reach(destination: &Destination) -> Result<SocketAddr, Failure> {
+pub(super) fn reach(destination: &Destination) -> Result<SocketAddr, Failure> {
     let name = destination.to_string();
     let unreachable = |why: &str| Failure::Other {
         message: format!("cannot reach the server-side proxy {name}: {why}; nothing was redirected"),

@@ -229,3 +229,27 @@ fn gateway_without_reachable_upstream_changes_nothing() {
         Ok(())
     });
 }
+
+#[test]
+#[ignore = "needs root"]
+fn signal_during_the_start_ends_the_gateway_at_once() {
+    with_testnet(|net| {
+        // The server-side proxy does not answer: the attempt to connect takes ten seconds.
+        output(&net.server, "nft", &["add table inet silent"]);
+        output(&net.server, "nft", &["add chain inet silent c { type filter hook input priority 0; }"]);
+        output(&net.server, "nft", &["add rule inet silent c tcp dport 1080 drop"]);
+        let before = settings(net);
+        let upstream = format!("{SERVER}:1080");
+        let started = std::time::Instant::now();
+        let running = net.device.run(|| {
+            let mut command = gateway(net, &["up", "--upstream", &upstream, "--interface", "wlan0=wifi"]);
+            Ok::<_, Error>(Agent(command.stdout(Stdio::null()).spawn().expect("the program starts")))
+        })?;
+        thread::sleep(Duration::from_secs(1));
+        let log = super::testnet::stop(running);
+        assert!(log.contains("stopped during the start; nothing was redirected"), "{log}");
+        assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+        assert_eq!(settings(net), before);
+        Ok(())
+    });
+}
