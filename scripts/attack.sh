@@ -6,10 +6,13 @@
 #   TANDEM_SEEDS         connections of the soak                     1000000
 #   TANDEM_MUTANTS       mutated files for the program               100000
 #   TANDEM_CUTS          cuts of a path under transfers (root)       1000
+#   TANDEM_LOAD_CONNECTIONS, TANDEM_LOAD_SECONDS  of a proxy (root)  10000, 600
 # `sh scripts/attack.sh PART…` runs some parts only: fuzz, soak, program.
 set -eu
 cd "$(dirname "$0")/.."
 export TANDEM_MUTANTS="${TANDEM_MUTANTS:-100000}" TANDEM_CUTS="${TANDEM_CUTS:-1000}"
+export TANDEM_LOAD_CONNECTIONS="${TANDEM_LOAD_CONNECTIONS:-10000}"
+export TANDEM_LOAD_SECONDS="${TANDEM_LOAD_SECONDS:-600}"
 
 fuzz() {
     if ! cargo +nightly fuzz --version >/dev/null 2>&1; then

@@ -114,10 +114,15 @@ fn scenario(silences: u64) -> String {
 
 /// Device: the gateway, the client, and a loop that takes each interface down in turn.
 const DEVICE: &str = r#"
+mkdir -p near
+export RUNTIME_DIRECTORY=$PWD/near STATE_DIRECTORY=$PWD/near
 "$TANDEM" gateway up --upstream 10.77.255.1:1080 --include 10.77.255.0/24 \
     --interface wifi=wifi --interface lte=lte 2>gateway.log &
 gateway=$!
-until "$TANDEM" gateway status >/dev/null 2>&1; do sleep 0.2; done
+until "$TANDEM" gateway status >/dev/null 2>&1; do
+    kill -0 $gateway || exit 1
+    sleep 0.2
+done
 "$@" & client=$!
 sleep 1
 descriptors() { ls /proc/$gateway/fd | wc -l; }

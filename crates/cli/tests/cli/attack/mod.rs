@@ -1,6 +1,7 @@
 //! Attacks on the whole program, as `make attack` runs them: short here, long by a variable.
 
 mod cuts;
+mod load;
 mod mutated;
 
 /// Value of an environment variable, or the number for a short test.
