@@ -114,6 +114,8 @@ fn scenario(silences: u64) -> String {
 
 /// Device: the gateway, the client, and a loop that takes each interface down in turn.
 const DEVICE: &str = r#"
+# After SYNs that silence lost, Linux would use plain TCP for an hour (docs/how-to/gateway.md).
+[ -e /proc/sys/net/mptcp/blackhole_timeout ] && sysctl -qw net.mptcp.blackhole_timeout=0
 mkdir -p near
 export RUNTIME_DIRECTORY=$PWD/near STATE_DIRECTORY=$PWD/near
 "$TANDEM" gateway up --upstream 10.77.255.1:1080 --include 10.77.255.0/24 \
