@@ -165,6 +165,9 @@ cases! {
     ecn_as_flag: "scheduler" => "ecn = true\nscheduler";
     autotune_above_recv_buffer: "scheduler" => "autotune = \"8MiB\"\nscheduler";
     unknown_scheduler: "\"min-rtt\"" => "\"minrtt\"";
+    buffer_above_the_largest_window: "scheduler" => "recv_buffer = \"10GiB\"\nscheduler";
+    keepalive_of_a_nanosecond: "scheduler" => "keepalive = { idle = \"1ns\", interval = \"1ns\" }\nscheduler";
+    packets_of_one_byte: "kind = \"cbr\"\nrate = \"2Mbps\"" => "kind = \"cbr\"\nrate = \"80Mbps\"\npacket = \"1B\"";
     buffer_that_is_not_a_size: "scheduler" => "recv_buffer = \"eq2\"\nscheduler";
     traffic_stopping_before_start: "kind = \"cbr\"" => "kind = \"cbr\"\nstart = \"30s\"\nstop = \"20s\"";
     traffic_after_the_end: "kind = \"cbr\"" => "kind = \"cbr\"\nstart = \"60s\"";

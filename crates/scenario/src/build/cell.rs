@@ -51,10 +51,14 @@ impl Builder<'_, '_> {
 
     fn load(&mut self, fields: &Fields) -> Load {
         self.in_order(fields, "start", "stop");
+        let count = fields.integer("count").unwrap_or(1) as u32;
+        let rate = fields.rate("rate").unwrap_or_default();
+        let packet = fields.size("packet").unwrap_or(Bytes::new(1));
+        self.check_packet_rate(fields, count.into(), rate, packet);
         Load {
-            count: fields.integer("count").unwrap_or(1) as u32,
-            rate: fields.rate("rate").unwrap_or_default(),
-            packet: fields.size("packet").unwrap_or(Bytes::new(1)),
+            count,
+            rate,
+            packet,
             jitter: fields.time("jitter").unwrap_or_default(),
             queue: fields.integer("queue").unwrap_or(1) as u32,
             start: fields.time("start").map_or(Instant::ZERO, point),

@@ -3,6 +3,7 @@
 mod cell;
 mod device;
 mod direction;
+mod limits;
 mod middlebox;
 mod path;
 mod radio;

@@ -184,6 +184,9 @@ impl Builder<'_, '_> {
     fn kind(&mut self, fields: &Fields, kind: Option<&str>) -> Kind {
         let rate = fields.rate("rate").unwrap_or_default();
         let packet = fields.size("packet").unwrap_or(Bytes::new(1000));
+        if matches!(kind, Some("cbr" | "on-off")) {
+            self.check_packet_rate(fields, 1, rate, packet);
+        }
         match kind {
             Some("cbr") => Kind::Cbr { rate, packet },
             Some("on-off") => Kind::OnOff {

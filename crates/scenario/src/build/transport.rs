@@ -46,6 +46,10 @@ impl Builder<'_, '_> {
         given.set_buffers(&mut config, || equation_1(&used, cells));
         self.check_timers(fields, &config);
         self.check_buffers(fields, &config);
+        self.check_buffer_limits(fields);
+        if let Some(keepalive) = fields.fields("keepalive") {
+            self.check_keepalive(keepalive);
+        }
         Transport { protocol, config }
     }
 
