@@ -4,15 +4,24 @@ use std::ffi::c_int;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
-/// Sets an `int` option.
+/// Sets an `int` option. Options that take a structure with pointers reject a value of this length.
 pub(crate) fn set_number(socket: impl AsFd, level: c_int, name: c_int, value: i32) -> io::Result<()> {
-    set(socket, level, name, &value.to_ne_bytes())
+    // SAFETY: four bytes hold no pointer of a 64-bit kernel ABI. On 32-bit systems the smallest
+    // structure with a pointer (`struct sock_fprog`) has eight.
+    #[allow(unsafe_code)]
+    unsafe {
+        set(socket, level, name, &value.to_ne_bytes())
+    }
 }
 
 /// Sets an option given as bytes.
-pub(crate) fn set(socket: impl AsFd, level: c_int, name: c_int, value: &[u8]) -> io::Result<()> {
-    // SAFETY: the kernel reads at most `value.len()` bytes of `value`, which outlives the call.
-    #[allow(unsafe_code)]
+///
+/// # Safety
+/// Pointers inside `value` must refer to memory that the kernel may read as this option specifies.
+#[allow(unsafe_code)]
+pub(crate) unsafe fn set(socket: impl AsFd, level: c_int, name: c_int, value: &[u8]) -> io::Result<()> {
+    // SAFETY: the kernel reads at most `value.len()` bytes of `value`, which outlives the call. The
+    // caller guarantees the pointers inside `value`.
     let answer = unsafe {
         libc::setsockopt(
             socket.as_fd().as_raw_fd(),

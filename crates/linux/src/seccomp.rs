@@ -10,7 +10,6 @@ use crate::{Error, process};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, socket_with};
 use std::io;
-use std::mem::size_of;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::MetadataExt;
 
@@ -118,7 +117,7 @@ pub(crate) fn serve_notifications(listener: &OwnedFd, congestion: Option<&str>) 
         // zeros.
         #[allow(unsafe_code)]
         let mut call: libc::seccomp_notif = unsafe { core::mem::zeroed() };
-        match ioctl(listener, libc::SECCOMP_IOCTL_NOTIF_RECV, &mut call) {
+        match ioctl(listener, &mut call) {
             Ok(()) => {}
             // The caller was killed in the meantime.
             Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::EINTR)) => continue,
@@ -132,7 +131,7 @@ pub(crate) fn serve_notifications(listener: &OwnedFd, congestion: Option<&str>) 
                 flags: libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32,
             };
             // This fails only when the caller has ended.
-            let _ = ioctl(listener, libc::SECCOMP_IOCTL_NOTIF_SEND, &mut proceed);
+            let _ = ioctl(listener, &mut proceed);
         }
     }
 }
@@ -164,15 +163,42 @@ fn complete_with_mptcp(
         newfd: 0,
         newfd_flags: if kind & libc::SOCK_CLOEXEC == 0 { 0 } else { libc::O_CLOEXEC as u32 },
     };
-    ioctl(listener, libc::SECCOMP_IOCTL_NOTIF_ADDFD, &mut add_fd)
+    ioctl(listener, &mut add_fd)
 }
 
-fn ioctl<T>(listener: &OwnedFd, request: libc::Ioctl, value: &mut T) -> io::Result<()> {
-    debug_assert!(size_of::<T>() <= 80, "a structure of linux/seccomp.h");
-    // SAFETY: the request number encodes the length of its structure. Callers pass that structure,
-    // and it outlives the call.
+/// A structure of `<linux/seccomp.h>` that one request of a listener reads and writes.
+///
+/// # Safety
+/// `REQUEST` must be the request that takes a pointer to this structure. Any bytes that the kernel
+/// writes must be a valid value of it.
+#[allow(unsafe_code)]
+unsafe trait ListenerRequest {
+    const REQUEST: libc::Ioctl;
+}
+
+// SAFETY: SECCOMP_IOCTL_NOTIF_RECV writes a `struct seccomp_notif`, which holds only integers.
+#[allow(unsafe_code)]
+unsafe impl ListenerRequest for libc::seccomp_notif {
+    const REQUEST: libc::Ioctl = libc::SECCOMP_IOCTL_NOTIF_RECV;
+}
+
+// SAFETY: SECCOMP_IOCTL_NOTIF_SEND reads a `struct seccomp_notif_resp`.
+#[allow(unsafe_code)]
+unsafe impl ListenerRequest for libc::seccomp_notif_resp {
+    const REQUEST: libc::Ioctl = libc::SECCOMP_IOCTL_NOTIF_SEND;
+}
+
+// SAFETY: SECCOMP_IOCTL_NOTIF_ADDFD reads a `struct seccomp_notif_addfd`. Its descriptors are
+// numbers; a wrong one is an error of the call.
+#[allow(unsafe_code)]
+unsafe impl ListenerRequest for libc::seccomp_notif_addfd {
+    const REQUEST: libc::Ioctl = libc::SECCOMP_IOCTL_NOTIF_ADDFD;
+}
+
+fn ioctl<T: ListenerRequest>(listener: &OwnedFd, value: &mut T) -> io::Result<()> {
+    // SAFETY: the trait ties the request to the structure that it takes, which outlives the call.
     #[allow(unsafe_code)]
-    let answer = unsafe { libc::ioctl(listener.as_raw_fd(), request, &raw mut *value) };
+    let answer = unsafe { libc::ioctl(listener.as_raw_fd(), T::REQUEST, &raw mut *value) };
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 

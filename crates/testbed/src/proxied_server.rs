@@ -167,24 +167,41 @@ fn link_experiment(setup: &ProxySetup, experiment: &Experiment) -> Experiment {
     }
 }
 
-/// Opens a tunnel to a port of the server, over a connection to the proxy. Leaves the bytes after
-/// the response's header section in the stream.
-pub(crate) fn open_tunnel(stream: &mut TcpStream, port: u16) -> io::Result<()> {
-    stream.set_read_timeout(Some(RESPONSE_TIMEOUT))?;
+/// Opens a tunnel to a port of the server, over a non-blocking connection to the proxy. Leaves the
+/// bytes after the response's header section in the stream. `wait` waits for a moment until the
+/// stream is readable, and returns true at the end of the run; the tunnel is then not open, and the
+/// result false.
+pub(crate) fn open_tunnel(
+    stream: &mut TcpStream,
+    port: u16,
+    wait: &dyn Fn(&TcpStream) -> bool,
+) -> io::Result<bool> {
     let to = SocketAddr::new(SERVER_ADDRESS, port);
+    // Never blocks: the send buffer of a new connection is empty.
     stream.write_all(format!("CONNECT {to} HTTP/1.1\r\nHost: {to}\r\n\r\n").as_bytes())?;
     let (mut response, mut byte) = (Vec::new(), [0]);
+    let end = time::Instant::now() + RESPONSE_TIMEOUT;
     // Reads single bytes, so that no byte of the tunnel is consumed.
     while !response.ends_with(b"\r\n\r\n") {
-        if stream.read(&mut byte)? == 0 || response.len() == MAX_RESPONSE_BYTES {
-            return Err(ErrorKind::UnexpectedEof.into());
+        match stream.read(&mut byte) {
+            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+            Ok(_) if response.len() == MAX_RESPONSE_BYTES => return Err(ErrorKind::UnexpectedEof.into()),
+            Ok(_) => response.extend(byte),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                if wait(stream) {
+                    return Ok(false);
+                }
+                if time::Instant::now() >= end {
+                    return Err(ErrorKind::TimedOut.into());
+                }
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
         }
-        response.extend(byte);
     }
-    stream.set_read_timeout(None)?;
     let line = response.split(|&byte| byte == b'\r').next().unwrap_or_default();
     if line.starts_with(b"HTTP/1.1 2") {
-        return Ok(());
+        return Ok(true);
     }
     Err(io::Error::other(format!("the proxy responded {:?}", String::from_utf8_lossy(line))))
 }

@@ -31,7 +31,7 @@ pub(crate) const SEND_BUFFER_POLL_INTERVAL: Duration = Duration::from_millis(1);
 /// Delay of the device before it opens another connection.
 const RECONNECT_DELAY: Duration = Duration::from_millis(50);
 /// Timeout of a connection attempt that may be repeated.
-const CONNECT_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(1);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// Maximum size of a read or write.
 pub(crate) const CHUNK_BYTES: usize = 128 * 1024;
 
@@ -360,10 +360,11 @@ impl ConnectionEnd {
         }
         let mut options = self.plan.options.clone();
         options.bind_device.clone_from(&self.plan.interface);
-        options.timeout = self.plan.can_resume().then_some(CONNECT_TIMEOUT);
         loop {
             match self.open_stream(&options) {
-                Ok(stream) => {
+                // The run is over.
+                Ok(None) => return,
+                Ok(Some(stream)) => {
                     self.progress.opened.fetch_add(1, Ordering::Relaxed);
                     if self.transfer(stream) {
                         return;
@@ -382,15 +383,28 @@ impl ConnectionEnd {
         }
     }
 
-    /// Opens a stream to the server, through the proxy if there is one.
-    fn open_stream(&self, options: &Options) -> Result<TcpStream, Error> {
+    /// Opens a non-blocking stream to the server, through the proxy if there is one. Returns `None`
+    /// if this end must stop before.
+    fn open_stream(&self, options: &Options) -> Result<Option<TcpStream>, Error> {
         let to = self.plan.context.proxy.unwrap_or(self.plan.server);
-        let mut stream = socket::connect(to, self.plan.protocol, options)?;
-        if self.plan.context.proxy.is_some() {
-            proxied_server::open_tunnel(&mut stream, self.plan.server.port())
-                .map_err(|error| Error::system("open a tunnel through the proxy", error))?;
+        let mut stream = socket::start_connect(to, self.plan.protocol, options)?;
+        let failed = |error| Error::system(format!("connect to {to}"), error);
+        let end = self.plan.can_resume().then(|| self.plan.context.clock.now() + CONNECT_TIMEOUT);
+        while !socket::is_connected(&stream).map_err(failed)? {
+            if self.wait_ready(&stream, PollFlags::OUT, STOP_POLL_INTERVAL) {
+                return Ok(None);
+            }
+            if end.is_some_and(|end| self.plan.context.clock.now() >= end) {
+                return Err(failed(ErrorKind::TimedOut.into()));
+            }
         }
-        Ok(stream)
+        if self.plan.context.proxy.is_some() {
+            let wait = |stream: &TcpStream| self.wait_ready(stream, PollFlags::IN, STOP_POLL_INTERVAL);
+            let opened = proxied_server::open_tunnel(&mut stream, self.plan.server.port(), &wait)
+                .map_err(|error| Error::system("open a tunnel through the proxy", error))?;
+            return Ok(opened.then_some(stream));
+        }
+        Ok(Some(stream))
     }
 
     /// Transfers this end's part over one connection. Returns true if no reconnection is needed.

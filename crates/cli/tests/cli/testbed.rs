@@ -4,7 +4,7 @@ use crate::support::{Output, Place, output_of, repository, tandem};
 use std::fs;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 pub(crate) fn succeeds(command: &mut Command) -> bool {
     command.output().is_ok_and(|output| output.status.success())
@@ -172,6 +172,24 @@ fn needs_root_nothing_is_left_after_signals() {
 }
 
 /// Runs the program as an unprivileged user, with the small scenario in its folder.
+#[test]
+#[ignore = "needs root"]
+fn needs_root_run_ends_in_time_while_the_first_path_is_silent() {
+    let place = Place::new();
+    let silent = SMALL.replace("delay = '5ms'", "delay = '5ms', outages = [['0s', '300s']]");
+    place.write("silent.toml", &(silent + "[[traffic]]\nkind = 'bulk'\n"));
+    let start = Instant::now();
+    let ran = place.run(&["testbed", "silent.toml", "--duration", "2s"]);
+    assert!(start.elapsed() < Duration::from_secs(15), "{:?}: {}", start.elapsed(), ran.err);
+    let running = place.command(&["testbed", "silent.toml", "--duration", "60s"]).spawn().expect("it starts");
+    std::thread::sleep(Duration::from_secs(3));
+    let stop = Instant::now();
+    assert!(succeeds(Command::new("kill").arg("-INT").arg(running.id().to_string())));
+    let ended = ended(running);
+    assert!(stop.elapsed() < Duration::from_secs(10), "{:?}", stop.elapsed());
+    assert_eq!(ended.code, 130, "{}", ended.err);
+}
+
 pub(crate) fn as_nobody(arguments: &[&str]) -> Output {
     let place = Place::new();
     place.write("small.toml", &format!("{SMALL}[[traffic]]\nkind = 'bulk'\n"));

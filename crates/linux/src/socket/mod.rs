@@ -110,21 +110,24 @@ pub fn set_reuse_port(listener: impl AsFd, shares: bool) -> Result<(), Error> {
 /// Fails when the connection is refused or times out, the kernel has no MPTCP, or an option cannot
 /// be set.
 pub fn connect(address: SocketAddr, protocol: Protocol, options: &Options) -> Result<TcpStream, Error> {
-    let socket = open_socket(address, protocol, options)?;
+    let stream = start_connect(address, protocol, options)?;
     let doing = || format!("connect to {address}");
-    if let Some(from) = options.bind {
-        net::bind(&socket, &from).map_err(|error| Error::system(format!("bind to {from}"), error))?;
-    }
-    ioctl_fionbio(&socket, true).map_err(|error| Error::system(doing(), error))?;
+    wait_connected(&stream, options.timeout).map_err(|error| Error::system(doing(), error))?;
+    stream.set_nonblocking(false).map_err(|error| Error::system(doing(), error))?;
+    Ok(stream)
+}
+
+/// Begins to connect to `address` and returns a non-blocking socket. It becomes writable when it is
+/// connected or has failed; [`TcpStream::take_error`] tells which. Ignores `timeout`.
+///
+/// # Errors
+/// As [`connect`], without errors of the network.
+pub fn start_connect(address: SocketAddr, protocol: Protocol, options: &Options) -> Result<TcpStream, Error> {
+    let socket = open_unconnected(address, protocol, options)?;
     match net::connect(&socket, &address) {
-        Ok(()) => {}
-        Err(Errno::INPROGRESS | Errno::INTR) => {
-            wait_connected(&socket, options.timeout).map_err(|error| Error::system(doing(), error))?;
-        }
-        Err(error) => return Err(Error::system(doing(), error)),
+        Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => Ok(socket),
+        Err(error) => Err(Error::system(format!("connect to {address}"), error)),
     }
-    ioctl_fionbio(&socket, false).map_err(|error| Error::system(doing(), error))?;
-    Ok(socket.into())
 }
 
 /// Opens a non-blocking, unconnected socket for `address`; the caller connects it. Ignores
@@ -144,6 +147,19 @@ pub fn open_unconnected(
     ioctl_fionbio(&socket, true)
         .map_err(|error| Error::system(format!("open a socket to {address}"), error))?;
     Ok(socket.into())
+}
+
+/// True once a socket of [`start_connect`] is connected; false while it connects.
+///
+/// # Errors
+/// The error with which the attempt has failed.
+pub fn is_connected(stream: &TcpStream) -> io::Result<bool> {
+    let mut files = [PollFd::new(stream, PollFlags::OUT)];
+    match poll(&mut files, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })) {
+        Ok(0) | Err(Errno::INTR) => Ok(false),
+        Ok(_) => sockopt::socket_error(stream)?.map(|()| true).map_err(Into::into),
+        Err(error) => Err(error.into()),
+    }
 }
 
 fn set_transparent(socket: &OwnedFd, address: SocketAddr) -> Result<(), Error> {
@@ -210,7 +226,7 @@ pub fn abort(socket: impl AsFd) -> Result<(), Error> {
 }
 
 /// Waits for a pending connect; returns its error, if any.
-fn wait_connected(socket: &OwnedFd, timeout: Option<Duration>) -> io::Result<()> {
+fn wait_connected(socket: &TcpStream, timeout: Option<Duration>) -> io::Result<()> {
     let end = timeout.map(|timeout| Instant::now() + timeout);
     loop {
         let left = end.map(|end| end.saturating_duration_since(Instant::now()));
@@ -250,7 +266,9 @@ fn open_socket(address: SocketAddr, protocol: Protocol, options: &Options) -> Re
             .map_err(|error| Error::system("set a socket's receive buffer", error))?;
     }
     if let Some(device) = &options.bind_device {
-        option::set(&socket, libc::SOL_SOCKET, libc::SO_BINDTODEVICE, device.as_bytes())
+        // SAFETY: the kernel reads the bytes as a name, without pointers.
+        #[allow(unsafe_code)]
+        unsafe { option::set(&socket, libc::SOL_SOCKET, libc::SO_BINDTODEVICE, device.as_bytes()) }
             .map_err(|error| Error::system(format!("bind a socket to {device}"), error))?;
     }
     if let Some(bytes) = options.notsent_lowat {
@@ -259,7 +277,7 @@ fn open_socket(address: SocketAddr, protocol: Protocol, options: &Options) -> Re
         _ = option::set_number(&socket, libc::SOL_TCP, TCP_NOTSENT_LOWAT, bytes.min(i32::MAX as u32) as i32);
     }
     if let Some(mark) = options.mark {
-        option::set(&socket, libc::SOL_SOCKET, libc::SO_MARK, &mark.to_ne_bytes())
+        option::set_number(&socket, libc::SOL_SOCKET, libc::SO_MARK, mark.cast_signed())
             .map_err(|error| Error::system("mark a socket's packets", error))?;
     }
     if options.no_delay {
