@@ -46,7 +46,7 @@ fn agent(folder: &Path) {
     let running = Running { dry_run: false, state: folder.to_owned(), socket: folder.join("agent.sock") };
     // The parent process kills this one.
     let never = AtomicBool::new(false);
-    let signals = Signals { stop: &never, reload: &never, read: &|| Err(String::new()) };
+    let signals = Signals { stop: &never, reload: &never, read: &|| Err(String::new()), report: &|_| () };
     run(config, &running, &signals).expect("running agent");
 }
 

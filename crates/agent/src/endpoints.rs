@@ -16,6 +16,9 @@ pub(crate) const JOURNAL: &str = "changes.json";
 const MAX_ENDPOINTS: u32 = 8;
 /// Delay before a rejected change is repeated.
 const RETRY_DELAY: Duration = Duration::from_secs(2);
+/// Attempts to undo all changes, and the delay between two.
+const RESTORE_ATTEMPTS: usize = 10;
+const RESTORE_RETRY_DELAY: std::time::Duration = std::time::Duration::from_millis(100);
 
 const USERSPACE_SELECTED: &str = "new connections use the userspace path manager";
 
@@ -45,6 +48,10 @@ pub struct Endpoints {
     limits: Limits,
     /// No changes are attempted before this time.
     retry_at: Option<Instant>,
+    /// `now` may differ from the kernel's state.
+    is_stale: bool,
+    /// The reason why the journal could not be written, and the time of the next attempt.
+    unrecorded: Option<(String, Instant)>,
 }
 
 impl Endpoints {
@@ -57,15 +64,26 @@ impl Endpoints {
         let mut manager = PathManager::open()?;
         let limits = manager.limits()?;
         let now = manager.endpoints()?;
-        let mut endpoints =
-            Self { manager, journal: Journal::new(place.clone()), store, now, limits, retry_at: None };
+        let mut endpoints = Self {
+            manager,
+            journal: Journal::new(place.clone()),
+            store,
+            now,
+            limits,
+            retry_at: None,
+            is_stale: false,
+            unrecorded: None,
+        };
         let Some(store) = endpoints.store.clone() else { return Ok(endpoints) };
         let left = store.read(JOURNAL).map_err(|error| Error::state(JOURNAL, error))?;
         match left.map(|bytes| Journal::parse(&bytes)) {
             Some(Ok(journal)) if journal.belongs_to(&place) && !journal.is_empty() => {
                 info!("undoing the changes of an agent that was killed");
                 endpoints.journal = journal;
-                endpoints.restore()?;
+                match endpoints.restore() {
+                    Err(error @ Error::NotUndone { .. }) => warn!("{error}"),
+                    restored => restored?,
+                }
                 endpoints.journal = Journal::new(place);
             }
             Some(Err(why)) => {
@@ -82,6 +100,20 @@ impl Endpoints {
         &self.now
     }
 
+    /// True when the endpoint of this address was a backup before the agent changed it.
+    pub fn was_backup(&self, address: IpAddr) -> bool {
+        if self.journal.is_ours(address) {
+            return false;
+        }
+        let original = self.journal.original(address);
+        original.or(self.endpoint_of(address)).is_some_and(|endpoint| endpoint.flags.backup)
+    }
+
+    /// The reason why changes are not recorded at present, for the status.
+    pub fn unrecorded(&self) -> Option<&str> {
+        self.unrecorded.as_ref().map(|(reason, _)| &**reason)
+    }
+
     /// Reads the endpoints again: other programs may change them too.
     ///
     /// # Errors
@@ -89,22 +121,31 @@ impl Endpoints {
     pub fn refresh(&mut self) -> Result<(), Error> {
         // A dry run keeps its simulated endpoints instead.
         if self.store.is_some() {
+            self.is_stale = true;
             self.now = self.manager.endpoints()?;
+            self.is_stale = false;
         }
         Ok(())
     }
 
     /// Applies `wanted`, the complete list: endpoints of the agent that are missing from it are
-    /// removed. Rejected changes are logged and repeated later.
-    ///
-    /// # Errors
-    /// Fails when the journal cannot be written; a change that cannot be undone is not made.
-    pub fn apply(&mut self, now: Instant, wanted: &[Wanted]) -> Result<(), Error> {
+    /// removed. Rejected changes are logged and repeated later. Changes are made even when the
+    /// journal cannot be written: an allowance holds on a full disk too.
+    pub fn apply(&mut self, now: Instant, wanted: &[Wanted]) {
         if self.retry_at.is_some_and(|until| now < until) {
-            return Ok(());
+            return;
         }
         self.retry_at = None;
-        self.raise_limits(now, wanted)?;
+        if self.is_stale {
+            let refreshed = self.refresh();
+            if !self.check_result(now, refreshed) {
+                return;
+            }
+        }
+        if self.unrecorded.as_ref().is_some_and(|(_, retry_at)| *retry_at <= now) {
+            self.save(now);
+        }
+        self.raise_limits(now, wanted);
         // Removals first: they free room for additions.
         let left = |endpoint: &&Endpoint| {
             self.journal.is_ours(endpoint.address)
@@ -112,31 +153,29 @@ impl Endpoints {
         };
         for endpoint in self.now.iter().filter(left).copied().collect::<Vec<_>>() {
             info!(address = %endpoint.address, "{}", self.log_text("address removed: endpoint removed"));
-            self.remove(now, &endpoint)?;
+            self.remove(now, &endpoint);
         }
         for one in wanted.iter().filter(|one| !one.open) {
             if let Some(endpoint) = self.endpoint_of(one.address) {
                 info!(interface = one.name, address = %one.address, "{}", self.log_text("endpoint removed: its subflows close"));
-                self.remove(now, &endpoint)?;
+                self.remove(now, &endpoint);
             }
         }
         for one in wanted.iter().filter(|one| one.open) {
             match self.endpoint_of(one.address) {
-                None => self.add(now, one)?,
+                None => self.add(now, one),
                 Some(endpoint) if endpoint.flags.backup != one.backup => {
-                    self.set_backup(now, one, &endpoint)?;
+                    self.set_backup(now, one, &endpoint);
                 }
                 Some(_) => {}
             }
         }
-        Ok(())
     }
 
     /// Selects the userspace path manager for new connections, or the kernel's again.
     ///
     /// # Errors
-    /// Fails when the kernel lacks the path manager or denies the change; otherwise as
-    /// [`Self::apply`].
+    /// Fails when the kernel lacks the path manager or denies the change.
     pub fn select_path_manager(&mut self, userspace: bool) -> Result<(), Error> {
         if userspace == self.journal.is_userspace_selected() {
             return Ok(());
@@ -155,10 +194,10 @@ impl Endpoints {
         }
         if userspace {
             self.journal.note_userspace_selected(true);
-            self.save()?;
+            self.save(Instant::ZERO);
             if let Err(error) = path_manager::select(path_manager::USERSPACE) {
                 self.journal.note_userspace_selected(false);
-                self.save()?;
+                self.save(Instant::ZERO);
                 return Err(Error::System(linux::Error::Lacks {
                     what: format!("cannot apply rules for connections: {error}"),
                     hint: "use Linux 5.19 or later; a systemd service needs \
@@ -170,45 +209,61 @@ impl Endpoints {
         }
         path_manager::select(path_manager::KERNEL)?;
         self.journal.note_userspace_selected(false);
-        self.save()
+        self.save(Instant::ZERO);
+        Ok(())
     }
 
     /// Repeats the backup mark of an endpoint. The first subflow of a connection starts without the
     /// mark.
-    ///
-    /// # Errors
-    /// As [`Self::apply`].
-    pub fn repeat_backup_mark(&mut self, now: Instant, address: IpAddr) -> Result<(), Error> {
+    pub fn repeat_backup_mark(&mut self, now: Instant, address: IpAddr) {
         let Some(endpoint) = self.endpoint_of(address).filter(|endpoint| endpoint.flags.backup) else {
-            return Ok(());
+            return;
         };
         debug!(%address, "new connection on a backup interface: repeating the mark");
         if self.is_dry_run() {
-            return Ok(());
+            return;
         }
         // MP_PRIO is sent only on a change of the flag.
         let again = [false, true].into_iter().try_for_each(|flag| self.manager.set_backup(endpoint.id, flag));
-        self.check_result(now, again);
-        Ok(())
+        // The endpoint may have been left without the flag.
+        self.is_stale |= !self.check_result(now, again);
     }
 
-    /// Undoes all changes.
+    /// Undoes all changes. Repeats failed attempts for a moment.
     ///
     /// # Errors
-    /// Fails when the kernel cannot list its state, or the journal cannot be removed. Rejected
-    /// steps are logged, and the others still made.
+    /// Fails when the kernel cannot list its state or rejects a step, or the journal cannot be
+    /// removed. The journal then keeps the changes for the next start.
     pub fn restore(&mut self) -> Result<(), Error> {
+        let mut restored = self.try_restore();
+        for _ in 1..RESTORE_ATTEMPTS {
+            if restored.is_ok() {
+                break;
+            }
+            std::thread::sleep(RESTORE_RETRY_DELAY);
+            restored = self.try_restore();
+        }
+        restored
+    }
+
+    fn try_restore(&mut self) -> Result<(), Error> {
         let Some(store) = self.store.clone() else { return Ok(()) };
-        // Another program may have selected a path manager since.
-        if self.journal.note_userspace_selected(false)
-            && path_manager::current().as_deref() == Some(path_manager::USERSPACE)
-            && let Err(error) = path_manager::select(path_manager::KERNEL)
-        {
-            warn!("{error}");
+        let (mut failed, mut last) = (0, None);
+        if self.journal.is_userspace_selected() {
+            // Another program may have selected a path manager since.
+            if path_manager::current().as_deref() == Some(path_manager::USERSPACE) {
+                last = path_manager::select(path_manager::KERNEL).err();
+                failed += usize::from(last.is_some());
+            }
+            if last.is_none() {
+                self.journal.note_userspace_selected(false);
+            }
         }
         self.now = self.manager.endpoints()?;
         self.limits = self.manager.limits()?;
-        for step in self.journal.undo_steps(&self.now, self.limits) {
+        let steps = self.journal.undo_steps(&self.now, self.limits);
+        let all = steps.len() + failed;
+        for step in steps {
             debug!(?step, "undoing");
             let done = match step {
                 Step::Remove(endpoint) => self.manager.remove(endpoint.id, endpoint.address),
@@ -217,11 +272,16 @@ impl Endpoints {
                 Step::SetLimits(limits) => self.manager.set_limits(limits),
             };
             if let Err(error) = done {
-                warn!("{error}");
+                debug!("{error}");
+                failed += 1;
+                last = Some(error);
             }
         }
         self.now = self.manager.endpoints()?;
         self.limits = self.manager.limits()?;
+        if let Some(last) = last {
+            return Err(Error::NotUndone { failed, all, last });
+        }
         store.remove(JOURNAL).map_err(|error| Error::state(JOURNAL, error))
     }
 
@@ -239,24 +299,41 @@ impl Endpoints {
         self.now.iter().find(|endpoint| endpoint.address == address && endpoint.port == 0).copied()
     }
 
-    fn save(&self) -> Result<(), Error> {
-        let Some(store) = &self.store else { return Ok(()) };
-        store.write(JOURNAL, &self.journal.to_bytes()).map_err(|error| Error::state(JOURNAL, error))
+    /// Writes the journal. On failure, another attempt follows.
+    fn save(&mut self, now: Instant) {
+        let Some(store) = &self.store else { return };
+        match store.write(JOURNAL, &self.journal.to_bytes()) {
+            Ok(()) => {
+                if self.unrecorded.take().is_some() {
+                    info!("changes are recorded again");
+                }
+            }
+            Err(error) => {
+                let reason = format!(
+                    "changes cannot be recorded, and would remain after kill -9: {}",
+                    Error::state(JOURNAL, error)
+                );
+                if self.unrecorded.is_none() {
+                    warn!("{reason}");
+                }
+                self.unrecorded = Some((reason, now + RETRY_DELAY));
+            }
+        }
     }
 
     /// Logs a rejected change; returns true when the kernel made it.
-    fn check_result(&mut self, now: Instant, done: Result<(), linux::Error>) -> bool {
+    fn check_result<E: std::fmt::Display>(&mut self, now: Instant, done: Result<(), E>) -> bool {
         let Err(error) = done else { return true };
         warn!("{error}; retrying in {RETRY_DELAY}");
         self.retry_at = Some(now + RETRY_DELAY);
         false
     }
 
-    fn raise_limits(&mut self, now: Instant, wanted: &[Wanted]) -> Result<(), Error> {
+    fn raise_limits(&mut self, now: Instant, wanted: &[Wanted]) {
         let open = wanted.iter().filter(|one| one.open).count() as u32;
         let limits = Limits { subflows: self.limits.subflows.max(open.min(MAX_ENDPOINTS)), ..self.limits };
         if limits == self.limits {
-            return Ok(());
+            return;
         }
         info!(
             subflows = limits.subflows,
@@ -264,16 +341,15 @@ impl Endpoints {
             self.log_text("subflow limit raised to the number of interfaces")
         );
         if self.journal.note_limits(self.limits, limits) {
-            self.save()?;
+            self.save(now);
         }
         let done = if self.is_dry_run() { Ok(()) } else { self.manager.set_limits(limits) };
         if self.check_result(now, done) {
             self.limits = limits;
         }
-        Ok(())
     }
 
-    fn add(&mut self, now: Instant, one: &Wanted) -> Result<(), Error> {
+    fn add(&mut self, now: Instant, one: &Wanted) {
         let flags = Flags { subflow: true, backup: one.backup, ..Flags::default() };
         let new = Endpoint { id: 0, address: one.address, port: 0, device: one.device, flags };
         // An endpoint that existed before returns with its attributes.
@@ -282,13 +358,13 @@ impl Endpoints {
             before.map_or(new, |was| Endpoint { flags: Flags { backup: one.backup, ..was.flags }, ..was });
         info!(interface = one.name, address = %one.address, backup = one.backup, "{}", self.log_text("endpoint added"));
         if self.journal.note_added(one.address) {
-            self.save()?;
+            self.save(now);
         }
         if self.is_dry_run() {
             endpoint.id =
                 (1..=u8::MAX).find(|id| !self.now.iter().any(|one| one.id == *id)).unwrap_or_default();
             self.now.push(endpoint);
-            return Ok(());
+            return;
         }
         let mut done = self.manager.add(&endpoint);
         if done.is_err() && endpoint.id != 0 {
@@ -296,19 +372,27 @@ impl Endpoints {
             endpoint.id = 0;
             done = self.manager.add(&endpoint);
         }
+        // Another program may have added it; then it is not the agent's. Without an answer of the
+        // kernel it may have been added.
+        let is_refused = matches!(done, Err(linux::Error::Refused { .. }));
         if self.check_result(now, done) {
             self.journal.note_returned(one.address);
-        } else {
-            // Another program may have added it; then it is not the agent's.
+        } else if is_refused {
             self.journal.forget_added(one.address);
         }
-        // The kernel has chosen the address ID.
-        self.refresh()
+        self.refresh_after(now);
     }
 
-    fn remove(&mut self, now: Instant, endpoint: &Endpoint) -> Result<(), Error> {
+    /// Reads the endpoints after a change: the kernel has chosen the address ID, or another program
+    /// has interfered.
+    fn refresh_after(&mut self, now: Instant) {
+        let refreshed = self.refresh();
+        self.check_result(now, refreshed);
+    }
+
+    fn remove(&mut self, now: Instant, endpoint: &Endpoint) {
         if self.journal.note_removed(endpoint) {
-            self.save()?;
+            self.save(now);
         }
         let done =
             if self.is_dry_run() { Ok(()) } else { self.manager.remove(endpoint.id, endpoint.address) };
@@ -316,17 +400,15 @@ impl Endpoints {
             self.journal.forget_added(endpoint.address);
             self.now.retain(|one| one.id != endpoint.id);
         } else {
-            // Another program may have removed it.
-            self.refresh()?;
+            self.refresh_after(now);
         }
-        Ok(())
     }
 
-    fn set_backup(&mut self, now: Instant, one: &Wanted, endpoint: &Endpoint) -> Result<(), Error> {
+    fn set_backup(&mut self, now: Instant, one: &Wanted, endpoint: &Endpoint) {
         let backup = one.backup;
         info!(interface = one.name, address = %one.address, backup, "{}", self.log_text("backup flag changed (MP_PRIO)"));
         if self.journal.note_changed(endpoint) {
-            self.save()?;
+            self.save(now);
         }
         let done = if self.is_dry_run() { Ok(()) } else { self.manager.set_backup(endpoint.id, backup) };
         if self.check_result(now, done) {
@@ -334,8 +416,7 @@ impl Endpoints {
                 there.flags.backup = backup;
             }
         } else {
-            self.refresh()?;
+            self.refresh_after(now);
         }
-        Ok(())
     }
 }

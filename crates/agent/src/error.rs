@@ -17,6 +17,9 @@ pub enum Error {
         /// Cause.
         source: io::Error,
     },
+    /// The UNIX socket cannot be opened.
+    #[error(transparent)]
+    Socket(linux::unix_socket::BindError),
     /// A listening socket cannot be opened.
     #[error("cannot listen at {at}: {source}")]
     Listen {
@@ -24,6 +27,16 @@ pub enum Error {
         at: String,
         /// Cause.
         source: io::Error,
+    },
+    /// Some changes of the agent remain.
+    #[error("{failed} of {all} changes could not be undone: {last}")]
+    NotUndone {
+        /// Number of changes that remain.
+        failed: usize,
+        /// Number of changes that were to be undone.
+        all: usize,
+        /// Error of the last one.
+        last: linux::Error,
     },
     /// Another agent is running.
     #[error("another agent is running: it holds {at}")]
@@ -42,8 +55,10 @@ impl Error {
     pub fn hint(&self) -> &str {
         match self {
             Self::System(error) => error.hint(),
+            Self::Socket(error) => error.hint(),
             Self::State { .. } => "set another directory as `state` in the configuration",
             Self::Listen { .. } => "set another path as `socket` in `[status]`",
+            Self::NotUndone { .. } => "`ip mptcp endpoint` shows them; the next start tries again",
             Self::AlreadyRunning { .. } => {
                 "`tandem agent status` queries it; stop it before starting another"
             }

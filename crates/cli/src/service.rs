@@ -29,12 +29,12 @@ impl ServiceManager {
     }
 
     /// Reports that the daemon serves: `Type=notify` starts dependent units now.
-    pub(crate) fn ready(&self) {
+    pub(crate) fn ready() {
         notify(&[NotifyState::Ready]);
     }
 
     /// Reports that the daemon reads its configuration again; [`Self::ready`] ends this.
-    pub(crate) fn reloading(&self) {
+    pub(crate) fn reloading() {
         let mut state = vec![NotifyState::Reloading];
         state.extend(NotifyState::monotonic_usec_now());
         notify(&state);
@@ -54,7 +54,7 @@ impl ServiceManager {
     }
 
     /// Reports that the daemon ends.
-    pub(crate) fn stopping(&self) {
+    pub(crate) fn stopping() {
         notify(&[NotifyState::Stopping]);
     }
 }

@@ -44,6 +44,11 @@ pub fn suspended() -> units::Duration {
     units::Duration::from_nanos(to_nanos(boot).saturating_sub(to_nanos(running)))
 }
 
+/// Seconds since boot, including suspensions (CLOCK_BOOTTIME). Unlike the wall clock it never jumps.
+pub fn uptime_seconds() -> i64 {
+    clock_gettime(ClockId::Boottime).tv_sec
+}
+
 /// Wall-clock time in seconds since 1970. Arbitrary until the system clock is set.
 pub fn unix_seconds() -> i64 {
     clock_gettime(ClockId::Realtime).tv_sec

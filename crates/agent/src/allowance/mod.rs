@@ -1,19 +1,22 @@
 //! Data allowances: traffic limits of interfaces per period.
 //!
-//! Functions take the time as an argument, in seconds since 1970. Kernel counters restart with the
+//! Functions take the time as an argument, in seconds since 1970; [`trusted_clock`] guards it
+//! against jumps. Kernel counters restart with the
 //! interface and with the machine. The last reading of each is stored, so traffic while no agent
 //! runs is counted by the next one.
 
 use jiff::civil::{Date, Weekday};
 use jiff::fmt::strtime;
-use jiff::tz::Offset;
+use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::str::FromStr;
 use strum::{EnumString, IntoStaticStr};
-use units::{Bitrate, Bytes, Duration};
+use units::{Bytes, Duration};
 
+pub mod cap_gate;
+pub mod trusted_clock;
 pub mod usage_store;
 
 /// First of January 2024, in seconds since 1970. A clock before that has not been set yet.
@@ -71,40 +74,43 @@ pub enum Period {
     },
 }
 
-/// Local time as a fixed offset from UTC.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Zone(Offset);
+/// Time zone: a fixed offset from UTC, or a zone of the tz database with its daylight saving time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Zone(TimeZone);
 
 impl Default for Zone {
     fn default() -> Self {
-        Self(Offset::UTC)
+        Self(TimeZone::UTC)
     }
 }
 
 impl FromStr for Zone {
     type Err = ();
 
-    /// Parses an offset such as `+01:00` or `-03:30`.
+    /// Parses an offset such as `+01:00` or `-03:30`, or a name such as `Europe/Berlin`.
     fn from_str(text: &str) -> Result<Self, ()> {
+        if text.starts_with(|first: char| first.is_ascii_alphabetic()) {
+            return TimeZone::get(text).map(Self).map_err(|_| ());
+        }
         if text.len() != "+00:00".len() {
             return Err(());
         }
         let parsed = strtime::parse("%:z", text).map_err(|_| ())?;
         let offset = parsed.offset().ok_or(())?;
         // UTC+14 is the largest offset in use.
-        if offset.seconds().abs() < 15 * 3600 { Ok(Self(offset)) } else { Err(()) }
+        if offset.seconds().abs() < 15 * 3600 { Ok(Self(TimeZone::fixed(offset))) } else { Err(()) }
     }
 }
 
 impl Zone {
     /// Local date at `time`, in seconds since 1970; times beyond the year 9998 are clamped.
-    fn date(self, time: i64) -> Date {
+    fn date(&self, time: i64) -> Date {
         let time = Timestamp::from_second(time.clamp(0, LATEST_TIME)).unwrap_or_default();
         self.0.to_datetime(time).date()
     }
 
     /// Local midnight at the start of `date`, in seconds since 1970.
-    fn midnight(self, date: Date) -> i64 {
+    fn midnight(&self, date: Date) -> i64 {
         let midnight = self.0.to_timestamp(date.at(0, 0, 0, 0));
         midnight.map_or(i64::MAX, Timestamp::as_second)
     }
@@ -112,7 +118,7 @@ impl Zone {
 
 impl Period {
     /// Start of the period that contains `now`, in seconds since 1970.
-    pub fn start(self, now: i64, zone: Zone) -> i64 {
+    pub fn start(self, now: i64, zone: &Zone) -> i64 {
         let today = zone.date(now);
         let start = match self {
             Self::Day => today,
@@ -133,7 +139,7 @@ impl Period {
     }
 
     /// Start of the period after the one that starts at `start`, in seconds since 1970.
-    pub fn next(self, start: i64, zone: Zone) -> i64 {
+    pub fn next(self, start: i64, zone: &Zone) -> i64 {
         let start = zone.date(start);
         let next = match self {
             Self::Day => start.saturating_add(1.day()),
@@ -159,6 +165,9 @@ fn day_of_month(date: Date, day: u8) -> Date {
     date.with().day(day).build().unwrap_or(date)
 }
 
+/// Number of other periods whose traffic is kept, for a clock that is set back.
+const MAX_OTHER_PERIODS: usize = 3;
+
 /// Traffic of the current period; the stored form of an allowance.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -167,10 +176,29 @@ pub struct Usage {
     pub period: i64,
     /// Bytes used in the period.
     pub used: u64,
-    /// Boot ID of the stored counters.
+    /// A jump of the clock began the period.
+    #[serde(default)]
+    pub by_jump: bool,
+    /// Traffic of other periods, by their start.
+    #[serde(default)]
+    pub others: BTreeMap<i64, OtherPeriod>,
+    /// Boot ID of the stored counters and of `clock`.
     pub boot: String,
+    /// Trusted time, and the uptime at which it was read.
+    #[serde(default)]
+    pub clock: (i64, i64),
     /// Last counter reading, by interface name.
     pub seen: BTreeMap<String, CounterReading>,
+}
+
+/// Traffic of a period that is not the current one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OtherPeriod {
+    /// Bytes used.
+    pub used: u64,
+    /// A jump of the clock began the period.
+    pub by_jump: bool,
 }
 
 /// A counter reading of an interface.
@@ -184,28 +212,54 @@ pub struct CounterReading {
 }
 
 impl Usage {
-    /// Advances to `now`. Returns true when a new period has started and `used` was reset.
-    pub fn advance(&mut self, allowance: &Allowance, now: i64, zone: Zone) -> bool {
+    /// Advances to the trusted time `now`. `has_jumped_over` tells whether the clock jumped over a
+    /// time instead of reaching it second by second. Returns true when a new period has started
+    /// and `used` was reset.
+    pub fn advance(
+        &mut self,
+        allowance: &Allowance,
+        now: i64,
+        zone: &Zone,
+        has_jumped_over: impl Fn(i64) -> bool,
+    ) -> bool {
         let start = allowance.period.start(now, zone);
-        if self.period == 0 {
-            // First use: nothing has been counted yet.
+        if self.period < EARLIEST_VALID_TIME {
+            // First use, or the clock had not been set: the usage may belong to this period.
             self.period = start;
             return false;
         }
         if start > self.period {
-            // Before, the clock was not set: the usage may belong to this period.
-            let fresh = self.period >= EARLIEST_VALID_TIME;
-            self.period = start;
-            if fresh {
-                self.used = 0;
-            }
-            return fresh;
+            let left = OtherPeriod { used: self.used, by_jump: self.by_jump };
+            self.others.insert(self.period, left);
+            self.enter(start, has_jumped_over(start));
+            return true;
         }
         if start < self.period && now >= EARLIEST_VALID_TIME {
-            // The clock was wrong or has been set back: the usage is kept.
-            self.period = start;
+            self.go_back(start);
         }
         false
+    }
+
+    fn enter(&mut self, start: i64, by_jump: bool) {
+        let before = self.others.remove(&start);
+        let OtherPeriod { used, by_jump } = before.unwrap_or(OtherPeriod { used: 0, by_jump });
+        (self.period, self.used, self.by_jump) = (start, used, by_jump);
+        while self.others.len() > MAX_OTHER_PERIODS {
+            self.others.pop_first();
+        }
+    }
+
+    /// The clock was set back to an earlier period. Traffic of periods that only a jump of the
+    /// clock began belongs to it.
+    fn go_back(&mut self, start: i64) {
+        let current =
+            OtherPeriod { used: self.used, by_jump: self.by_jump || !self.others.contains_key(&start) };
+        self.others.insert(self.period, current);
+        self.enter(start, false);
+        let later = self.others.split_off(&start);
+        let (wrong, right): (Vec<_>, Vec<_>) = later.into_iter().partition(|(_, other)| other.by_jump);
+        self.used = wrong.iter().fold(self.used, |used, (_, other)| used.saturating_add(other.used));
+        self.others.extend(right);
     }
 
     /// Counts a counter reading. The first reading of an unknown interface counts nothing, because
@@ -219,7 +273,14 @@ impl Usage {
             boot.clone_into(&mut self.boot);
         }
         let now = CounterReading { index, bytes };
-        let Some(before) = self.seen.insert(name.to_owned(), now) else { return };
+        // A renamed interface keeps its index and its counters.
+        let renamed = self.seen.iter().find(|(known, seen)| seen.index == index && *known != name);
+        let renamed = renamed.map(|(known, _)| known.clone()).and_then(|known| self.seen.remove(&known));
+        let Some(before) = renamed.or(self.seen.get(name).copied()) else {
+            self.seen.insert(name.to_owned(), now);
+            return;
+        };
+        self.seen.insert(name.to_owned(), now);
         let carried =
             if before.index == index && bytes >= before.bytes { bytes - before.bytes } else { bytes };
         self.used = self.used.saturating_add(carried);
@@ -228,11 +289,6 @@ impl Usage {
     /// Remaining allowance.
     pub fn remaining(&self, allowance: &Allowance) -> Bytes {
         allowance.data - Bytes::new(self.used)
-    }
-
-    /// True when it is used up, or will be within the reaction time at `rate`.
-    pub fn is_used_up(&self, allowance: &Allowance, rate: Bitrate) -> bool {
-        self.remaining(allowance) <= rate.over(REACTION_TIME)
     }
 }
 

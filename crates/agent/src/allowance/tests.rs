@@ -1,7 +1,7 @@
 use super::*;
 use proptest::prelude::*;
 
-const UTC: Zone = Zone(Offset::UTC);
+const UTC: &Zone = &Zone(TimeZone::UTC);
 const DAY: i64 = 86_400;
 
 fn at(year: i16, month: i8, day: i8, hour: i64) -> i64 {
@@ -36,7 +36,7 @@ fn periods_start_on_their_day() {
         assert_eq!((period.start(now, UTC), period.next(start, UTC)), (start, next), "{period:?}");
     }
     let zone: Zone = "+05:30".parse().unwrap();
-    assert_eq!(Period::Day.start(at(2026, 11, 22, 20), zone), at(2026, 11, 22, 18) + 1800);
+    assert_eq!(Period::Day.start(at(2026, 11, 22, 20), &zone), at(2026, 11, 22, 18) + 1800);
     for wrong in ["", "1", "+1:00", "01:00", "+15:00", "+01:60", "+01", "+0a:00", "é1:00"] {
         assert_eq!(wrong.parse::<Zone>(), Err(()), "{wrong}");
     }
@@ -80,34 +80,69 @@ fn traffic_without_agent_is_counted_by_the_next() {
 fn new_period_resets_usage_unless_clock_is_wrong() {
     let mut usage = Usage { used: 700, ..Usage::default() };
     let allowance = five_gb();
-    assert!(!usage.advance(&allowance, at(2026, 11, 22, 0), UTC));
+    assert!(!usage.advance(&allowance, at(2026, 11, 22, 0), UTC, |_| false));
     assert_eq!(usage.period, at(2026, 11, 1, 0));
     // Without a battery-backed clock, time starts in 1970 until it is set.
-    assert!(!usage.advance(&allowance, 1_000, UTC));
-    assert!(!usage.advance(&allowance, at(2026, 11, 23, 0), UTC));
+    assert!(!usage.advance(&allowance, 1_000, UTC, |_| false));
+    assert!(!usage.advance(&allowance, at(2026, 11, 23, 0), UTC, |_| false));
     assert_eq!((usage.used, usage.period), (700, at(2026, 11, 1, 0)));
-    assert!(usage.advance(&allowance, at(2026, 12, 1, 0), UTC));
+    assert!(usage.advance(&allowance, at(2026, 12, 1, 0), UTC, |_| false));
     assert_eq!((usage.used, usage.period), (0, at(2026, 12, 1, 0)));
-    // The clock is set back across the boundary: the usage stays.
+    // The clock is set back across the boundary, to the usage of the earlier period.
     usage.used = 9;
-    assert!(!usage.advance(&allowance, at(2026, 11, 30, 23), UTC));
-    assert_eq!((usage.used, usage.period), (9, at(2026, 11, 1, 0)));
+    assert!(!usage.advance(&allowance, at(2026, 11, 30, 23), UTC, |_| false));
+    assert_eq!((usage.used, usage.period), (700, at(2026, 11, 1, 0)));
     // The first period started before the clock was set.
     let mut early = Usage::default();
-    assert!(!early.advance(&allowance, 5_000_000, UTC));
+    assert!(!early.advance(&allowance, 5_000_000, UTC, |_| false));
     early.used = 40;
-    assert!(!early.advance(&allowance, at(2026, 11, 22, 0), UTC));
+    assert!(!early.advance(&allowance, at(2026, 11, 22, 0), UTC, |_| false));
     assert_eq!(early.used, 40);
 }
 
 #[test]
-fn fast_interface_stops_ahead_of_the_limit() {
-    let usage = Usage { used: 4_990_000_000, ..Usage::default() };
-    assert_eq!(usage.remaining(&five_gb()), Bytes::new(10_000_000));
-    assert!(!usage.is_used_up(&five_gb(), Bitrate::from_mbps(100.0)));
-    // 400 Mbit/s amount to 25 MB in half a second.
-    assert!(usage.is_used_up(&five_gb(), Bitrate::from_mbps(400.0)));
-    assert!(Usage { used: u64::MAX, ..usage }.is_used_up(&five_gb(), Bitrate::ZERO));
+fn zone_of_the_tz_database_has_daylight_saving_time() {
+    let berlin: Zone = "Europe/Berlin".parse().unwrap();
+    // Midnight is 23:00 UTC in winter and 22:00 UTC in summer.
+    let month = Period::Month { from: 1 };
+    assert_eq!(month.start(at(2026, 3, 10, 0), &berlin), at(2026, 2, 28, 23));
+    assert_eq!(month.start(at(2026, 4, 10, 0), &berlin), at(2026, 3, 31, 22));
+    // 29 March 2026 has 23 hours, 25 October has 25.
+    let length = |day: i64| Period::Day.next(day, &berlin) - Period::Day.start(day, &berlin);
+    assert_eq!(length(at(2026, 3, 28, 23)), 23 * 3600);
+    assert_eq!(length(at(2026, 10, 24, 22)), 25 * 3600);
+    assert_eq!("Europe/Berlinn".parse::<Zone>(), Err(()));
+    assert_eq!("../../etc/passwd".parse::<Zone>(), Err(()));
+}
+
+#[test]
+fn period_that_a_wrong_clock_began_is_merged_when_it_is_set_back() {
+    let allowance = five_gb();
+    let (november, year_later) = (at(2026, 11, 22, 0), at(2027, 11, 22, 0));
+    let mut usage = Usage { used: 700, period: at(2026, 11, 1, 0), ..Usage::default() };
+    assert!(usage.advance(&allowance, year_later, UTC, |_| true));
+    assert_eq!(usage.used, 0);
+    usage.used = 20;
+    assert!(!usage.advance(&allowance, november, UTC, |_| false));
+    assert_eq!((usage.used, usage.period), (720, at(2026, 11, 1, 0)));
+    // An hour back over the start of December and ahead again.
+    assert!(usage.advance(&allowance, at(2026, 12, 1, 0), UTC, |_| false));
+    usage.used = 5;
+    usage.advance(&allowance, at(2026, 11, 30, 23), UTC, |_| false);
+    assert_eq!(usage.used, 720);
+    usage.advance(&allowance, at(2026, 12, 1, 1), UTC, |_| false);
+    assert_eq!(usage.used, 5);
+}
+
+#[test]
+fn renamed_interface_is_counted_once() {
+    let mut usage = Usage::default();
+    usage.count("boot", "wwan0", 3, 1_000);
+    usage.count("boot", "wwan0", 3, 1_500);
+    usage.count("boot", "wwan7", 3, 1_600);
+    assert_eq!(usage.used, 600);
+    usage.count("boot", "wwan0", 3, 1_700);
+    assert_eq!(usage.used, 700);
 }
 
 proptest! {
@@ -120,7 +155,7 @@ proptest! {
             1 => Period::Week { from: from.min(7) },
             _ => Period::Month { from },
         };
-        let zone = Zone(Offset::constant(zone as i8));
+        let zone = &Zone(TimeZone::fixed(jiff::tz::Offset::constant(zone as i8)));
         let now = now.clamp(60 * DAY, LATEST_TIME);
         let start = period.start(now, zone);
         let next = period.next(start, zone);

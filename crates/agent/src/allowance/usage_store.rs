@@ -1,5 +1,6 @@
 //! Usage of all allowances, kept in the state directory.
 
+use super::trusted_clock::TrustedClock;
 use super::{Allowance, Usage, Zone};
 use crate::Error;
 use crate::config::InterfaceRule;
@@ -7,7 +8,7 @@ use crate::store::Store;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use tracing::{info, warn};
-use units::{Bitrate, Bytes, Duration, Instant};
+use units::{Bytes, Duration, Instant};
 
 /// File name in the state directory.
 const FILE_NAME: &str = "allowances.json";
@@ -22,18 +23,28 @@ pub struct UsageStore {
     zone: Zone,
     /// Keyed by the pattern of the rule.
     usages: BTreeMap<String, Usage>,
+    clock: TrustedClock,
+    /// Trusted time and uptime at the last update.
+    now: (i64, i64),
     /// There are unsaved changes.
     changed: bool,
+    /// Time of the last attempt to save.
     saved: Option<Instant>,
     store: Option<Rc<Store>>,
 }
 
 impl UsageStore {
-    /// Loads the stored usage.
+    /// Loads the stored usage. `wall` is the time in seconds since 1970 by the wall clock, `uptime`
+    /// the time since boot.
     ///
     /// # Errors
     /// Fails when the file cannot be read. Invalid content is renamed and replaced.
-    pub fn open(boot: String, zone: Zone, store: Option<Rc<Store>>) -> Result<Self, Error> {
+    pub fn open(
+        boot: String,
+        zone: Zone,
+        store: Option<Rc<Store>>,
+        (wall, uptime): (i64, i64),
+    ) -> Result<Self, Error> {
         let kept = store.as_ref().map(|store| store.read(FILE_NAME)).transpose();
         let kept = kept.map_err(|error| Error::state(FILE_NAME, error))?.flatten();
         let usages = match kept.map(|bytes| Self::parse(&bytes)) {
@@ -47,7 +58,22 @@ impl UsageStore {
             }
             None => BTreeMap::new(),
         };
-        Ok(Self { boot, zone, usages, changed: false, saved: None, store })
+        let clock = usages
+            .values()
+            .filter(|usage| usage.boot == boot && usage.clock.0 > 0)
+            .max_by_key(|usage| usage.clock.1)
+            .map_or_else(
+                || {
+                    TrustedClock::new(
+                        wall,
+                        uptime,
+                        usages.values().map(|usage| usage.clock.0).max().unwrap_or(0),
+                    )
+                },
+                |usage| TrustedClock::resumed(usage.clock.0, usage.clock.1),
+            );
+        let now = (clock.time(uptime), uptime);
+        Ok(Self { boot, zone, usages, clock, now, changed: false, saved: None, store })
     }
 
     /// Parses the stored form.
@@ -58,13 +84,24 @@ impl UsageStore {
         serde_json::from_slice(bytes).map_err(|error| error.to_string())
     }
 
-    /// Counts a counter reading of an interface at `now`, in seconds since 1970.
-    pub fn count(&mut self, rule: &InterfaceRule, now: i64, name: &str, index: u32, bytes: u64) {
+    /// Updates the time by the wall clock and the time since boot, both in seconds.
+    pub fn update_clock(&mut self, wall: i64, uptime: i64) {
+        self.now = (self.clock.update(wall, uptime), uptime);
+    }
+
+    /// Trusted time, in seconds since 1970.
+    pub const fn now(&self) -> i64 {
+        self.now.0
+    }
+
+    /// Counts a counter reading of an interface.
+    pub fn count(&mut self, rule: &InterfaceRule, name: &str, index: u32, bytes: u64) {
         let Some(allowance) = &rule.allowance else { return };
         let usage = self.usages.entry(rule.pattern.clone()).or_default();
         let before = (usage.used, usage.period, usage.seen.len());
         usage.count(&self.boot, name, index, bytes);
-        if usage.advance(allowance, now, self.zone) {
+        usage.clock = self.now;
+        if usage.advance(allowance, self.now.0, &self.zone, |at| self.clock.has_jumped_over(at)) {
             info!(interfaces = rule.pattern, "a new {} of the allowance starts", allowance.period.name());
         }
         self.changed |= before != (usage.used, usage.period, usage.seen.len());
@@ -80,31 +117,89 @@ impl UsageStore {
         self.of(rule).map(|(allowance, usage)| usage.remaining(allowance))
     }
 
-    /// True when the allowance is used up at this rate, see [`Usage::is_used_up`].
-    pub fn is_used_up(&self, rule: &InterfaceRule, rate: Bitrate) -> bool {
-        self.of(rule).is_some_and(|(allowance, usage)| usage.is_used_up(allowance, rate))
-    }
-
     /// Start of the next period, in seconds since 1970.
     pub fn next_period(&self, rule: &InterfaceRule) -> Option<i64> {
-        self.of(rule).map(|(allowance, usage)| allowance.period.next(usage.period, self.zone))
+        self.of(rule).map(|(allowance, usage)| allowance.period.next(usage.period, &self.zone))
     }
 
     /// Saves changes when the save interval has passed, or at once if `urgent`.
     ///
     /// # Errors
-    /// Fails when the file cannot be written.
-    pub fn save(&mut self, now: Instant, urgent: bool) -> Result<(), Error> {
-        let due = self.saved.is_none_or(|at| now.since(at) >= SAVE_INTERVAL);
-        if let Some(store) = &self.store
-            && self.changed
-            && (due || urgent)
-        {
-            let bytes = serde_json::to_vec(&self.usages).unwrap_or_default();
-            store.write(FILE_NAME, &bytes).map_err(|error| Error::state(FILE_NAME, error))?;
-            self.changed = false;
-            self.saved = Some(now);
+    /// Fails when the file cannot be written; the old one then remains, and the next attempt
+    /// follows after the save interval. `None` when there was nothing to save yet.
+    pub fn save(&mut self, now: Instant, urgent: bool) -> Option<Result<(), Error>> {
+        let is_due = urgent || self.saved.is_none_or(|at| now.since(at) >= SAVE_INTERVAL);
+        let store = self.store.as_ref().filter(|_| self.changed && is_due)?;
+        self.saved = Some(now);
+        let bytes = serde_json::to_vec(&self.usages).unwrap_or_default();
+        let written = store.write(FILE_NAME, &bytes).map_err(|error| Error::state(FILE_NAME, error));
+        self.changed = written.is_err();
+        Some(written)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::allowance::{CapAction, Period};
+    use policy::InterfaceKind;
+
+    /// 28 November 2026, 00:00 UTC.
+    const NOW: i64 = 1_795_824_000;
+
+    fn rule() -> InterfaceRule {
+        let allowance = Allowance {
+            data: Bytes::new(5_000_000),
+            period: Period::Month { from: 1 },
+            at_cap: CapAction::Close,
+        };
+        let pattern = "wwan*".to_owned();
+        InterfaceRule { pattern, kind: InterfaceKind::Lte, profile: None, allowance: Some(allowance) }
+    }
+
+    fn used(usage: &UsageStore) -> u64 {
+        usage.of(&rule()).map_or(0, |(_, usage)| usage.used)
+    }
+
+    #[test]
+    fn jump_of_the_clock_neither_loses_nor_resets_the_usage() {
+        for jump in [3600, 4 * 86_400, 365 * 86_400, -3600, -365 * 86_400] {
+            let mut usage = UsageStore::open("boot".to_owned(), Zone::default(), None, (NOW, 50)).unwrap();
+            let mut sent = 0;
+            // Every minute for three hours; the clock is wrong in the second half hour.
+            for minute in 0..180 {
+                let wrong = if (30..60).contains(&minute) { jump } else { 0 };
+                usage.update_clock(NOW + 60 * minute + wrong, 50 + 60 * minute);
+                usage.count(&rule(), "wwan0", 3, 1_000 + sent);
+                assert_eq!(used(&usage), sent, "minute {minute} after a jump of {jump} s");
+                sent += 10;
+            }
         }
-        Ok(())
+    }
+
+    #[test]
+    fn usage_survives_a_full_disk_and_a_restart_with_a_wrong_clock() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = |wall, uptime| {
+            let store = Rc::new(Store::lock(&folder.path().join("state")).unwrap());
+            UsageStore::open("boot".to_owned(), Zone::default(), Some(store), (wall, uptime)).unwrap()
+        };
+        let mut usage = open(NOW, 50);
+        usage.update_clock(NOW, 50);
+        usage.count(&rule(), "wwan0", 3, 1_000);
+        usage.count(&rule(), "wwan0", 3, 1_700);
+        assert!(usage.save(Instant::ZERO, true).unwrap().is_ok());
+        // A directory in place of the file that is written: as a full disk, without its size.
+        let blocker = folder.path().join("state/allowances.json.new");
+        std::fs::create_dir(&blocker).unwrap();
+        usage.count(&rule(), "wwan0", 3, 1_900);
+        assert!(usage.save(Instant::from_secs(1), true).unwrap().is_err());
+        assert!(usage.save(Instant::from_secs(2), false).is_none(), "not at every sample");
+        std::fs::remove_dir(&blocker).unwrap();
+        drop(usage);
+        let mut usage = open(NOW + 365 * 86_400, 60);
+        usage.update_clock(NOW + 365 * 86_400, 60);
+        usage.count(&rule(), "wwan0", 3, 2_000);
+        assert_eq!(used(&usage), 1_000, "the kernel's counters supply the difference");
     }
 }

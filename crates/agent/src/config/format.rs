@@ -60,8 +60,8 @@ pub(super) static AGENT: Table = Table {
             name: "zone",
             shape: Text,
             need: Default("\"+00:00\""),
-            doc: "the UTC offset of local time, for the start of allowance periods",
-            example: "\"+01:00\"",
+            doc: "the time zone of allowance periods: a UTC offset, or a name of the tz database",
+            example: "\"Europe/Berlin\"",
         },
         Key {
             name: "log",

@@ -45,7 +45,7 @@ pub struct Config {
     pub metrics: Option<SocketAddr>,
     /// State directory; `None` for the default.
     pub state: Option<PathBuf>,
-    /// Offset of local time from UTC, for the start of allowance periods.
+    /// Time zone of the allowance periods.
     pub zone: Zone,
     /// Log filter.
     pub log: String,
@@ -306,9 +306,9 @@ impl Reader<'_, '_> {
         let text = root.text("zone").unwrap_or("+00:00");
         text.parse().unwrap_or_else(|()| {
             self.problems
-                .add(root.span("zone"), format!("invalid UTC offset `{}`", schema::read::clip(text)))
-                .expected("hours and minutes such as `+01:00` or `-03:30`")
-                .hint("`date +%:z` prints the offset of this host");
+                .add(root.span("zone"), format!("unknown time zone `{}`", schema::read::clip(text)))
+                .expected("hours and minutes such as `+01:00`, or a zone of the tz database such as `Europe/Berlin`")
+                .hint("`timedatectl` shows the zone of this host; zones need the package tzdata");
             Zone::default()
         })
     }

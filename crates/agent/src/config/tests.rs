@@ -63,7 +63,7 @@ fn connection_rules_are_parsed_and_checked() {
 
 #[test]
 fn problems_have_location_and_expectation() {
-    let text = "policy = 'wifi-frist'\nzone = 'CET'\nlogs = 'info'\n\
+    let text = "policy = 'wifi-frist'\nzone = 'CTE'\nlogs = 'info'\n\
         [[interface]]\nmatch = 'wlan*'\nradio = 'huang2012.wify'\n\
         [[interface]]\nmatch = 'wlan*'\nradio = { file = 'lost.toml' }\n\
         allowance = { data = '5', per = 'fortnight' }\n\

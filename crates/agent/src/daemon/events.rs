@@ -5,27 +5,99 @@ use super::interface_state::InterfaceState;
 use super::rules::RuleSteering;
 use crate::{Error, Steering};
 use linux::pm::Event;
+use linux::route::Route;
 use policy::InterfaceKind;
 use tracing::{debug, info, warn};
+use units::Duration;
+
+/// Time for which events are left unread after an overrun or an error.
+const EVENT_PAUSE: Duration = Duration::from_millis(100);
+/// Bound of the unread events that are discarded before a listing.
+const MAX_DISCARDED_EVENTS: usize = 100_000;
+/// Delay before another attempt to list the kernel's state.
+const LIST_RETRY_DELAY: Duration = Duration::from_secs(1);
 
 impl Agent {
-    /// Processes link and address changes.
-    pub(super) fn process_link_changes(&mut self) -> Result<(), Error> {
-        while let Some(change) = self.monitor.next(std::time::Duration::ZERO)? {
-            if !self.host.apply(change) {
-                return self.list_all();
+    /// Processes link and address changes. After an overrun or an error everything is listed again.
+    pub(super) fn process_link_changes(&mut self) {
+        loop {
+            match self.monitor.next(std::time::Duration::ZERO) {
+                Ok(Some(change)) => {
+                    if !self.host.apply(change) {
+                        return self.pause_events();
+                    }
+                }
+                Ok(None) => break,
+                Err(error) => {
+                    debug!("{error}");
+                    return self.pause_events();
+                }
             }
         }
         self.update_managed();
-        Ok(())
+    }
+
+    /// Stops reading events for a moment, then lists everything again. A flood of events or a
+    /// persistent error would otherwise occupy the processor.
+    fn pause_events(&mut self) {
+        self.has_lost_events = true;
+        let at = self.clock.now() + EVENT_PAUSE;
+        self.list_at = Some(self.list_at.map_or(at, |planned| planned.min(at)));
+    }
+
+    /// Lists everything again; plans another attempt on failure.
+    pub(super) fn list_or_retry(&mut self) {
+        let now = self.clock.now();
+        self.list_at = None;
+        if std::mem::take(&mut self.has_lost_events) {
+            // Events from before the loss would overwrite the newer listing.
+            self.discard_events();
+        }
+        let listed = self.list_all();
+        if self.failures.check(now, "list interfaces, addresses and endpoints", listed).is_none() {
+            self.list_at = Some(now + LIST_RETRY_DELAY);
+            self.reopen_route();
+        }
+    }
+
+    fn discard_events(&mut self) {
+        let now = std::time::Duration::ZERO;
+        for _ in 0..MAX_DISCARDED_EVENTS {
+            let links = matches!(self.monitor.next(now), Ok(Some(_)));
+            let connections =
+                self.events.as_mut().is_some_and(|events| matches!(events.next(now), Ok(Some(_))));
+            if !links && !connections {
+                return;
+            }
+        }
+    }
+
+    /// Replaces the socket for requests, in case it is broken.
+    pub(super) fn reopen_route(&mut self) {
+        if let Ok(route) = Route::open() {
+            self.route = route;
+        }
     }
 
     /// Processes path manager events.
-    pub(super) fn process_mptcp_events(&mut self) -> Result<(), Error> {
-        let Some(events) = &mut self.events else { return Ok(()) };
+    pub(super) fn process_mptcp_events(&mut self) {
+        let Some(events) = &mut self.events else { return };
         let now = self.clock.now();
         let mut lost = false;
-        while let Some(event) = events.next(std::time::Duration::ZERO)? {
+        loop {
+            let event = match events.next(std::time::Duration::ZERO) {
+                Ok(Some(event)) => event,
+                Ok(None) => break,
+                Err(error) => {
+                    debug!("{error}");
+                    lost = true;
+                    break;
+                }
+            };
+            if event == Event::Overrun {
+                lost = true;
+                break;
+            }
             if let Some(connections) = &mut self.connections {
                 lost |= !connections.process_event(now, &event);
                 // Sample at once: until then the connection has only one subflow.
@@ -45,10 +117,9 @@ impl Agent {
                 self.pending_marks_since.get_or_insert(now);
             }
         }
-        if lost && let (Some(connections), Some(diag)) = (&mut self.connections, &mut self.diag) {
-            connections.list(diag)?;
+        if lost {
+            self.pause_events();
         }
-        Ok(())
     }
 
     /// Lists links, addresses and endpoints again.
@@ -56,6 +127,9 @@ impl Agent {
         let (links, addresses) = (self.route.links()?, self.route.addresses()?);
         self.host.set(links, addresses);
         self.endpoints.refresh()?;
+        if let (Some(connections), Some(diag)) = (&mut self.connections, &mut self.diag) {
+            connections.list(diag)?;
+        }
         self.update_managed();
         Ok(())
     }
@@ -94,10 +168,8 @@ impl Agent {
             return;
         }
         for one in &managed[self.paths.len()..] {
-            let there = self.endpoints.now().iter();
-            let mut there = there.filter(|endpoint| one.addresses.contains(&Some(endpoint.address)));
-            // A policy without actions keeps the present flags.
-            let backup = there.any(|endpoint| endpoint.flags.backup);
+            // A policy without actions keeps the flags that the agent found.
+            let backup = one.addresses.iter().flatten().any(|at| self.endpoints.was_backup(*at));
             let rule = &self.config.interfaces[one.rule];
             let radio = rule.profile.as_ref().map(|profile| &*profile.name);
             info!(interface = one.name, kind = %rule.kind, radio, "managed");

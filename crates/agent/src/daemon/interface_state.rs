@@ -1,5 +1,6 @@
 //! State of one managed interface.
 
+use crate::allowance::cap_gate::CapGate;
 use crate::config::InterfaceRule;
 use crate::energy::{Carried, Radio};
 use linux::route::LinkStats;
@@ -24,10 +25,8 @@ pub(super) struct InterfaceState {
     pub(super) delta: (u64, u64),
     pub(super) rate_down: Bitrate,
     pub(super) rate_up: Bitrate,
-    /// The allowance is used up.
-    pub(super) capped: bool,
-    /// Remaining allowance when it was used up. It stays used up until more remains.
-    pub(super) remaining_at_cap: u64,
+    /// State of the allowance.
+    pub(super) cap: CapGate,
     pub(super) backup_flag: BackupFlag,
     /// The warning on costly switching was logged.
     pub(super) warned_costly: bool,
@@ -44,8 +43,7 @@ impl InterfaceState {
             delta: (0, 0),
             rate_down: Bitrate::ZERO,
             rate_up: Bitrate::ZERO,
-            capped: false,
-            remaining_at_cap: 0,
+            cap: CapGate::default(),
             backup_flag: BackupFlag::new(backup),
             warned_costly: false,
         }
@@ -81,6 +79,11 @@ impl InterfaceState {
             self.rate_down = mean(self.rate_down, self.delta.0);
             self.rate_up = mean(self.rate_up, self.delta.1);
         }
+    }
+
+    /// Takes over the counters of an interface that was renamed, and keeps its index.
+    pub(super) fn adopt_counters(&mut self, other: &mut Self) {
+        self.last_counters = other.last_counters.take();
     }
 
     /// Bytes of both directions since the previous sample.

@@ -2,6 +2,7 @@
 //! next sample.
 
 mod events;
+mod failures;
 mod interface_state;
 mod reload;
 pub(crate) mod requirements;
@@ -22,6 +23,7 @@ use crate::sampling::SamplingInterval;
 use crate::status::Server;
 use crate::store::Store;
 use crate::{Error, Steering};
+use failures::Failures;
 use interface_state::InterfaceState;
 use linux::clock::{self, Clock};
 use linux::diag::Diag;
@@ -31,17 +33,20 @@ use linux::route::{Monitor, Route};
 use round_trips::RoundTrips;
 use rules::RuleSteering;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use tracing::{debug, info, warn};
+use tracing::{debug, error, info, warn};
 use units::{Duration, Instant};
 
 /// Delay between the first connection on a backup interface and the repeated backup mark; gathers
 /// several connections.
 const MARK_DELAY: Duration = Duration::from_millis(300);
+/// Pause after a failed poll, which has no memory.
+const POLL_RETRY_DELAY: std::time::Duration = std::time::Duration::from_millis(50);
 
 /// Options of a run besides the configuration file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,7 +55,7 @@ pub struct Options {
     pub dry_run: bool,
     /// State directory.
     pub state: PathBuf,
-    /// InterfaceState of the UNIX socket.
+    /// Path of the UNIX socket.
     pub socket: PathBuf,
 }
 
@@ -62,6 +67,19 @@ pub struct Signals<'a> {
     pub reload: &'a AtomicBool,
     /// Reads the configuration, or returns a description of its errors.
     pub read: &'a dyn Fn() -> Result<Config, String>,
+    /// Called when the agent is ready, in every turn of its event loop, and when it stops.
+    pub report: &'a dyn Fn(Lifecycle),
+}
+
+/// Report of the agent to its service manager.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lifecycle {
+    /// It steers the device, and its sockets are open.
+    Ready,
+    /// Its event loop runs; at least every two seconds.
+    Alive,
+    /// It undoes its changes.
+    Stopping,
 }
 
 /// Steers the device until `signals.stop` is set, then undoes all changes.
@@ -71,11 +89,17 @@ pub struct Signals<'a> {
 /// is unusable. All changes are undone then too.
 pub fn run(config: Config, options: &Options, signals: &Signals<'_>) -> Result<(), Error> {
     let mut agent = Agent::open(config, options)?;
-    let finished = agent.run_loop(signals);
-    let saved = agent.usage.save(agent.clock.now(), true);
+    (signals.report)(Lifecycle::Ready);
+    agent.run_loop(signals);
+    (signals.report)(Lifecycle::Stopping);
+    let saved = agent.usage.save(agent.clock.now(), true).unwrap_or(Ok(()));
     let restored = agent.endpoints.restore();
-    info!("stopped; {}", if options.dry_run { "nothing was changed" } else { "all changes were undone" });
-    finished.and(saved).and(restored)
+    match &restored {
+        Ok(()) if options.dry_run => info!("stopped; nothing was changed"),
+        Ok(()) => info!("stopped; all changes were undone"),
+        Err(error) => error!("stopped: {error}"),
+    }
+    saved.and(restored)
 }
 
 struct Agent {
@@ -104,6 +128,10 @@ struct Agent {
     /// Rules that no interface follows, as last warned of.
     unmatched: Vec<usize>,
     usage: UsageStore,
+    failures: Failures,
+    /// Time at which interfaces, addresses and endpoints are listed again. Events wait until then.
+    list_at: Option<Instant>,
+    has_lost_events: bool,
     sampling: SamplingInterval,
     /// Time from the last sample to the next.
     wait: Duration,
@@ -143,7 +171,15 @@ impl Agent {
             connections: None,
             sampling: SamplingInterval::new(config.busy, config.rest),
             wait: config.busy,
-            usage: UsageStore::open(boot, config.zone, store)?,
+            usage: UsageStore::open(
+                boot,
+                config.zone.clone(),
+                store,
+                (clock::unix_seconds(), clock::uptime_seconds()),
+            )?,
+            failures: Failures::default(),
+            list_at: None,
+            has_lost_events: false,
             config,
             dry_run: options.dry_run,
             clock: Clock::start(),
@@ -164,67 +200,80 @@ impl Agent {
             pending_marks_since: None,
         };
         agent.list_all()?;
-        if let Err(error) = agent.select_path_manager() {
+        let has_rules = !agent.config.connections.is_empty();
+        if let Err(error) = agent.select_path_manager(has_rules) {
             agent.endpoints.restore()?;
             return Err(error);
         }
         Ok(agent)
     }
 
-    fn run_loop(&mut self, signals: &Signals<'_>) -> Result<(), Error> {
+    fn run_loop(&mut self, signals: &Signals<'_>) {
         info!(policy = %self.config.policy, "started{}", if self.dry_run { " (dry run)" } else { "" });
         while !signals.stop.load(Ordering::Relaxed) {
+            (signals.report)(Lifecycle::Alive);
             if signals.reload.swap(false, Ordering::Relaxed) {
-                match (signals.read)() {
-                    Ok(config) => self.reload(config)?,
-                    Err(why) => warn!("the configuration was not reloaded: {why}"),
+                let reloaded = (signals.read)()
+                    .and_then(|config| self.reload(config).map_err(|error| error.to_string()));
+                if let Err(why) = reloaded {
+                    warn!("the configuration was not reloaded: {why}");
                 }
             }
             let now = self.clock.now();
+            if self.list_at.is_some_and(|at| at <= now) {
+                self.list_or_retry();
+            }
             if self.last_sample.is_none_or(|at| at + self.wait <= now) {
-                self.sample(now)?;
+                self.sample(now);
             }
             if self.pending_marks_since.is_some_and(|at| at + MARK_DELAY <= now) {
                 self.pending_marks_since = None;
                 for address in std::mem::take(&mut self.pending_marks) {
-                    self.endpoints.repeat_backup_mark(now, address)?;
+                    self.endpoints.repeat_backup_mark(now, address);
                 }
             }
             if let Some(mut server) = self.server.take() {
                 server.serve(now, self);
                 self.server = Some(server);
             }
-            self.wait_for_event()?;
+            self.wait_for_event();
         }
-        Ok(())
     }
 
     /// Waits for the next deadline or event, and processes kernel events.
-    fn wait_for_event(&mut self) -> Result<(), Error> {
+    fn wait_for_event(&mut self) {
         let now = self.clock.now();
         let mut next = self.last_sample.map_or(now, |at| at + self.wait);
         next = next.min(self.pending_marks_since.map_or(Instant::MAX, |at| at + MARK_DELAY));
         for one in self.host.managed() {
             next = next.min(one.next_change(now).unwrap_or(Instant::MAX));
         }
-        let mut files = vec![PollFd::new(&self.monitor, PollFlags::IN)];
-        files.extend(self.events.iter().map(|events| PollFd::new(events, PollFlags::IN)));
+        next = next.min(self.list_at.unwrap_or(Instant::MAX));
+        let mut files = Vec::new();
         if let Some(server) = &self.server {
             files.push(PollFd::new(server, PollFlags::IN));
         }
+        let first_event = files.len();
+        // Events wait while a listing is planned.
+        if self.list_at.is_none() {
+            files.push(PollFd::new(&self.monitor, PollFlags::IN));
+            files.extend(self.events.iter().map(|events| PollFd::new(events, PollFlags::IN)));
+        }
         let timeout: Timespec = self.clock.until(next);
-        // A signal ends the wait; the event loop then checks its flags.
-        let _ = poll(&mut files, Some(&timeout));
+        match poll(&mut files, Some(&timeout)) {
+            // A signal ends the wait; the event loop then checks its flags.
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(_) => std::thread::sleep(POLL_RETRY_DELAY),
+        }
         let ready = |nth: usize| files.get(nth).is_some_and(|file| !file.revents().is_empty());
-        let (links, connections) = (ready(0), self.events.is_some() && ready(1));
+        let (links, connections) = (ready(first_event), ready(first_event + 1));
         drop(files);
         if links {
-            self.process_link_changes()?;
+            self.process_link_changes();
         }
         if connections {
-            self.process_mptcp_events()?;
+            self.process_mptcp_events();
         }
-        Ok(())
     }
 }
 

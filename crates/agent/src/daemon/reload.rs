@@ -2,13 +2,18 @@
 
 use super::{Agent, SamplingInterval, Steering};
 use crate::Error;
+use crate::allowance::cap_gate::CapGate;
 use crate::config::{Config, InterfaceRule};
 use crate::host::Host;
 use tracing::{info, warn};
 
 impl Agent {
     /// Applies a new configuration. Interfaces whose kind and profile are unchanged keep their state.
+    ///
+    /// # Errors
+    /// Fails when the path manager cannot be selected; the present configuration then stays.
     pub(super) fn reload(&mut self, config: Config) -> Result<(), Error> {
+        self.select_path_manager(!config.connections.is_empty())?;
         let now = &self.config;
         let places = (&now.socket, &now.metrics, &now.state, &now.zone, &now.log);
         if places != (&config.socket, &config.metrics, &config.state, &config.zone, &config.log) {
@@ -26,7 +31,7 @@ impl Agent {
             let rule = config.interfaces.iter().position(|rule| rule.matches(&one.name));
             if let Some(rule) = rule.filter(|rule| is_same(&config.interfaces[*rule])) {
                 path.rule = rule;
-                path.capped = false;
+                path.cap = CapGate::default();
                 self.retained.insert(one.name.clone(), path);
             }
         }
@@ -35,10 +40,9 @@ impl Agent {
         self.unmatched.clear();
         self.steering = Steering::new(&config.policy, &[], &[]);
         self.config = config;
-        self.list_all()?;
+        self.list_or_retry();
         self.retained.clear();
         (self.last_sample, self.last_policy_run) = (None, None);
-        self.select_path_manager()?;
         info!(policy = %self.config.policy, "configuration reloaded");
         Ok(())
     }

@@ -51,6 +51,8 @@ impl Agent {
     fn current_status(&self) -> Status {
         let now = self.clock.now();
         let mut remarks = self.config.remarks.clone();
+        remarks.extend(self.failures.remarks(now));
+        remarks.extend(self.endpoints.unrecorded().map(str::to_owned));
         for (one, path) in self.host.managed().iter().zip(&self.paths) {
             if let Some(radio) = path.radio.as_ref().filter(|_| path.warned_costly) {
                 let balance = radio.balance();
@@ -116,7 +118,7 @@ impl Agent {
             per: allowance.period.name().to_owned(),
             next_period: self.usage.next_period(rule).unwrap_or_default(),
             at_cap: allowance.at_cap.name().to_owned(),
-            is_up: path.capped,
+            is_up: path.cap.is_stopped(),
         })
     }
 }

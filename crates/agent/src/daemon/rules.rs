@@ -25,9 +25,8 @@ impl RuleSteering {
 }
 
 impl Agent {
-    /// Selects the userspace path manager while there are rules.
-    pub(super) fn select_path_manager(&mut self) -> Result<(), Error> {
-        let wanted = !self.config.connections.is_empty();
+    /// Selects the userspace path manager if `wanted`, for rules, or the kernel's again.
+    pub(super) fn select_path_manager(&mut self, wanted: bool) -> Result<(), Error> {
         if wanted && self.connections.is_none() && !self.dry_run {
             let diag = match &mut self.diag {
                 Some(diag) => diag,
@@ -53,7 +52,7 @@ impl Agent {
             let mut own = ordinary.clone();
             for (nth, (path, one)) in self.paths.iter().zip(self.host.managed()).enumerate() {
                 let allowance = self.config.interfaces[path.rule].allowance;
-                let at_cap = allowance.filter(|_| path.capped).map(|allowance| allowance.at_cap);
+                let at_cap = allowance.filter(|_| path.cap.is_stopped()).map(|allowance| allowance.at_cap);
                 let places = wanted.iter().zip(&mut own).filter(|(wanted, _)| wanted.name == one.name);
                 let of_rule = rule.steering.as_ref().map(|steering| {
                     let backup = steering.state().paths[nth].backup || at_cap == Some(CapAction::Backup);

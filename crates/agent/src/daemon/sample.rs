@@ -2,7 +2,6 @@
 
 use super::interface_state::InterfaceState;
 use super::{Agent, responder};
-use crate::Error;
 use crate::allowance::CapAction;
 use crate::energy::Radio;
 use linux::clock;
@@ -16,28 +15,36 @@ const ENDPOINT_REFRESH_INTERVAL: Duration = Duration::from_secs(10);
 const MIN_JUDGED_SWITCHES: u64 = 5;
 /// Lower bound of a policy's interval.
 const MIN_INTERVAL: Duration = Duration::from_millis(10);
+/// ENODEV: the interface does not exist.
+const NO_SUCH_DEVICE: i32 = rustix::io::Errno::NODEV.raw_os_error();
 /// Shorter suspensions of the machine are ignored.
 const MIN_SUSPENSION: Duration = Duration::from_secs(1);
 
 impl Agent {
     /// Samples the counters, then runs policy and allowances.
-    pub(super) fn sample(&mut self, now: Instant) -> Result<(), Error> {
+    pub(super) fn sample(&mut self, now: Instant) {
         let suspended = clock::suspended();
         if suspended.saturating_sub(self.suspended) > MIN_SUSPENSION {
             info!("the machine was suspended for {}", suspended.saturating_sub(self.suspended));
-            self.list_all()?;
+            self.list_or_retry();
         }
         self.suspended = suspended;
         if now.since(self.last_endpoint_refresh) >= ENDPOINT_REFRESH_INTERVAL {
             self.last_endpoint_refresh = now;
-            self.endpoints.refresh()?;
+            let refreshed = self.endpoints.refresh();
+            self.failures.check(now, "list the endpoints", refreshed);
         }
+        self.usage.update_clock(clock::unix_seconds(), clock::uptime_seconds());
         let carried = self.read_counters(now);
         self.wait = self.sampling.on_sample(now, carried);
         self.last_sample = Some(now);
-        let urgent = self.update_allowances();
+        let urgent = self.update_allowances(now);
         let of_rules = self.rules.iter().filter_map(|rule| rule.steering.as_ref()?.interval());
         let interval = of_rules.chain(self.steering.interval()).min().unwrap_or(Duration::MAX);
+        if self.is_near_a_limit() {
+            // Traffic that begins at rest would be noticed too late.
+            self.wait = self.wait.min(self.config.busy);
+        }
         if !self.sampling.is_at_rest() {
             // A policy may ask for a shorter interval, for instance near a limit.
             self.wait = self.wait.min(interval.max(MIN_INTERVAL));
@@ -45,25 +52,39 @@ impl Agent {
         // A run slightly early is better than one that is late by a whole interval.
         let half = Duration::from_nanos(self.wait.as_nanos() / 2);
         if urgent || self.last_policy_run.is_none_or(|at| now.since(at) + half >= interval) {
-            self.run_policies(now)?;
+            self.run_policies(now);
         }
-        self.apply_decisions(now)?;
+        self.apply_decisions(now);
         self.warn_costly_switching();
-        self.usage.save(now, urgent)
+        if let Some(saved) = self.usage.save(now, urgent) {
+            self.failures.check(now, "store the data usage", saved);
+        }
     }
 
     /// Reads the counters. Returns true when there was traffic since the last sample.
     pub(super) fn read_counters(&mut self, now: Instant) -> bool {
         let first = self.paths.iter().all(|path| path.counters().is_none());
         let span = self.last_sample.map_or(Duration::ZERO, |at| now.since(at));
-        let clock = clock::unix_seconds();
+        self.follow_renamed();
+        let mut failure = None;
         for (one, path) in self.host.managed().iter().zip(&mut self.paths) {
-            // The event for a removed interface follows shortly.
-            let stats = one.index.and_then(|index| Some((index, self.route.stats(index).ok()?)));
+            let stats = one.index.and_then(|index| match self.route.stats(index) {
+                Ok(stats) => Some((index, stats)),
+                // The event for the removed interface follows shortly.
+                Err(error) if error.errno() == Some(NO_SUCH_DEVICE) => None,
+                Err(error) => {
+                    failure = Some(error);
+                    None
+                }
+            });
             path.record_sample(stats, span, first);
             if let Some((index, bytes)) = path.counters() {
-                self.usage.count(&self.config.interfaces[path.rule], clock, &one.name, index, bytes);
+                self.usage.count(&self.config.interfaces[path.rule], &one.name, index, bytes);
             }
+        }
+        let read = failure.map_or(Ok(()), Err);
+        if self.failures.check(now, "read the counters", read).is_none() {
+            self.reopen_route();
         }
         let total: u64 = self.paths.iter().map(InterfaceState::sampled_bytes).sum();
         let up = self.host.managed().iter().filter(|one| one.is_up()).count() as u64;
@@ -77,45 +98,63 @@ impl Agent {
         total > 0
     }
 
+    /// Passes the counters of a renamed interface on to its new name.
+    fn follow_renamed(&mut self) {
+        for (nth, one) in self.host.managed().iter().enumerate() {
+            let has_index =
+                |path: &InterfaceState| path.counters().is_some_and(|(index, _)| Some(index) == one.index);
+            if one.index.is_none() || has_index(&self.paths[nth]) {
+                continue;
+            }
+            if let Some(before) = self.paths.iter().position(has_index)
+                && let Ok([new, old]) = self.paths.get_disjoint_mut([nth, before])
+            {
+                new.adopt_counters(old);
+            }
+        }
+    }
+
     /// Updates which allowances are used up. Returns true on a change.
-    pub(super) fn update_allowances(&mut self) -> bool {
+    pub(super) fn update_allowances(&mut self, now: Instant) -> bool {
         let mut news = false;
         for nth in 0..self.paths.len() {
             let rule = &self.config.interfaces[self.paths[nth].rule];
             let Some(allowance) = rule.allowance else { continue };
             let same = self.paths.iter().filter(|other| other.rule == self.paths[nth].rule);
             let rate = same.map(|path| path.rate_down.as_bps() + path.rate_up.as_bps()).sum();
-            let left = self.usage.remaining(rule).map_or(u64::MAX, units::Bytes::get);
-            // A closed interface has no traffic; its allowance returns only with a new period.
-            let up = if self.paths[nth].capped {
-                left <= self.paths[nth].remaining_at_cap
-            } else {
-                self.usage.is_used_up(rule, Bitrate::from_bps(rate))
-            };
-            if up != self.paths[nth].capped {
-                news = true;
-                self.paths[nth].capped = up;
-                self.paths[nth].remaining_at_cap = if up { left } else { 0 };
-                let name = &self.host.managed()[nth].name;
-                if up {
-                    warn!(
-                        interface = name,
-                        left_bytes = left,
-                        at_cap = allowance.at_cap.name(),
-                        "allowance used up"
-                    );
-                } else {
-                    info!(interface = name, left_bytes = left, "allowance available again");
+            let Some(left) = self.usage.remaining(rule) else { continue };
+            let state = (left, Bitrate::from_bps(rate));
+            if !self.paths[nth].cap.update(now, &allowance, state, self.config.busy) {
+                continue;
+            }
+            news = true;
+            let (interface, left_bytes) = (&self.host.managed()[nth].name, left.get());
+            let at_cap = allowance.at_cap.name();
+            match (self.paths[nth].cap.is_stopped(), left_bytes) {
+                (false, _) => info!(interface, left_bytes, "allowance available again"),
+                (true, 0) => warn!(interface, at_cap, "allowance used up"),
+                (true, _) => {
+                    warn!(interface, left_bytes, at_cap, "allowance would be used up within half a second");
                 }
             }
         }
         news
     }
 
+    /// True when traffic of one idle interval may exceed an allowance.
+    fn is_near_a_limit(&self) -> bool {
+        self.paths.iter().any(|path| {
+            let usage = self.usage.of(&self.config.interfaces[path.rule]);
+            usage.is_some_and(|(allowance, usage)| {
+                !path.cap.is_stopped() && usage.remaining(allowance) <= path.cap.peak().over(self.config.rest)
+            })
+        })
+    }
+
     /// True when a used-up allowance has closed the interface.
     pub(super) fn is_closed_by_allowance(&self, path: &InterfaceState) -> bool {
         let allowance = self.config.interfaces[path.rule].allowance;
-        path.capped && allowance.is_some_and(|allowance| allowance.at_cap == CapAction::Close)
+        path.cap.is_stopped() && allowance.is_some_and(|allowance| allowance.at_cap == CapAction::Close)
     }
 
     /// Warns once when switching costs more energy than it saves.

@@ -1,20 +1,21 @@
 //! Runs the policies and applies their decisions.
 
 use super::Agent;
+use crate::InterfaceSample;
 use crate::allowance::CapAction;
 use crate::endpoints::Wanted;
 use crate::energy::Radio;
-use crate::{Error, InterfaceSample};
-use linux::clock;
 use tracing::debug;
 use units::{Duration, Instant};
 
 impl Agent {
     /// Runs the policy on the present samples.
-    pub(super) fn run_policies(&mut self, now: Instant) -> Result<(), Error> {
+    pub(super) fn run_policies(&mut self, now: Instant) {
         self.last_policy_run = Some(now);
-        self.round_trips.update(now, &self.config, self.sampling.is_at_rest(), &mut self.diag)?;
-        let clock = clock::unix_seconds();
+        let idle = self.sampling.is_at_rest();
+        let updated = self.round_trips.update(now, &self.config, idle, &mut self.diag);
+        self.failures.check(now, "list the subflows", updated);
+        let clock = self.usage.now();
         let mut samples = Vec::new();
         for (one, path) in self.host.managed().iter().zip(&self.paths) {
             let rule = &self.config.interfaces[path.rule];
@@ -44,16 +45,15 @@ impl Agent {
                 debug!(?action, policy = steering.policy_name(), "action of a rule's policy");
             }
         }
-        Ok(())
     }
 
     /// Applies the decisions of policy and allowances to the endpoints.
-    pub(super) fn apply_decisions(&mut self, now: Instant) -> Result<(), Error> {
+    pub(super) fn apply_decisions(&mut self, now: Instant) {
         let mut wanted = Vec::new();
         for nth in 0..self.paths.len() {
             let at_cap =
                 self.config.interfaces[self.paths[nth].rule].allowance.map(|allowance| allowance.at_cap);
-            let kept = self.paths[nth].capped && at_cap == Some(CapAction::Backup);
+            let kept = self.paths[nth].cap.is_stopped() && at_cap == Some(CapAction::Backup);
             let backup = self.steering.state().paths[nth].backup || kept;
             self.paths[nth].backup_flag.set(now, backup);
             let (path, one) = (&self.paths[nth], &self.host.managed()[nth]);
@@ -67,8 +67,7 @@ impl Agent {
                 backup: path.backup_flag.backup,
             }));
         }
-        self.endpoints.apply(now, &wanted)?;
+        self.endpoints.apply(now, &wanted);
         self.apply_rules(now, &wanted);
-        Ok(())
     }
 }

@@ -164,6 +164,11 @@ impl Journal {
         self.before.iter().find(|one| one.address == address && one.removed).map(Before::endpoint)
     }
 
+    /// Original state of a changed or removed endpoint.
+    pub fn original(&self, address: IpAddr) -> Option<Endpoint> {
+        self.before.iter().find(|one| one.address == address).map(Before::endpoint)
+    }
+
     /// Notes the limits before they are set. Returns true when the journal changed.
     pub fn note_limits(&mut self, before: Limits, set: Limits) -> bool {
         let pair = |limits: Limits| (limits.subflows, limits.accepted_addresses);

@@ -4,6 +4,7 @@ mod client;
 mod connections;
 mod metrics;
 mod server;
+mod slots;
 mod table;
 
 pub use client::query;

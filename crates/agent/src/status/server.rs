@@ -4,6 +4,7 @@
 //! each request over a channel, and the agent's thread answers it in [`Server::serve`]. The UNIX
 //! socket serves all paths. TCP serves only `/metrics`, because any local user can connect there.
 
+use super::slots::{ConnectionSlots, Peer};
 use crate::Error;
 use bytes::Bytes;
 use http_body_util::Full;
@@ -13,27 +14,26 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
+use linux::unix_socket::{self, BindError, SocketFile};
 use rustix::event::{EventfdFlags, eventfd};
 use std::convert::Infallible;
 use std::fmt::Write as _;
-use std::fs::{self, Permissions};
 use std::io;
 use std::net::{self, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net as unix;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream, UnixListener};
+use tokio::net::{TcpListener, UnixListener};
 use tokio::runtime::{Builder, Runtime};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::sync::oneshot;
 use units::Instant;
 
-/// Maximum number of open connections; further clients wait in the accept queue.
-const MAX_CONNECTIONS: usize = 16;
+/// Permissions of the UNIX socket: its user and its group.
+const SOCKET_MODE: u32 = 0o660;
 /// Maximum length of a request head, the smallest limit hyper supports.
 const MAX_HEAD_BYTES: usize = 8192;
 /// Time limit of a connection, from accept to the last byte of the response.
@@ -54,7 +54,7 @@ pub trait Responder {
 /// Listening HTTP server.
 #[derive(Debug)]
 pub struct Server {
-    path: PathBuf,
+    _file: SocketFile,
     #[cfg(test)]
     tcp_address: Option<SocketAddr>,
     requests: mpsc::Receiver<PendingRequest>,
@@ -76,10 +76,10 @@ impl Server {
 
     fn open_with_timeout(path: &Path, tcp: Option<SocketAddr>, timeout: Duration) -> Result<Self, Error> {
         let failed = |source| Error::Listen { at: path.display().to_string(), source };
-        if unix::UnixStream::connect(path).is_ok() {
-            return Err(Error::AlreadyRunning { at: path.display().to_string() });
-        }
-        let unix = bind_unix(path).map_err(failed)?;
+        let (unix, file) = unix_socket::listen_at(path, SOCKET_MODE).map_err(|error| match error {
+            BindError::InUse(path) => Error::AlreadyRunning { at: path.display().to_string() },
+            error => Error::Socket(error),
+        })?;
         let tcp_failed = |source| Error::Listen { at: "the address of `metrics`".to_owned(), source };
         let tcp = tcp.map(bind_tcp).transpose().map_err(tcp_failed)?;
         #[cfg(test)]
@@ -102,7 +102,7 @@ impl Server {
             });
         });
         Ok(Self {
-            path: path.to_owned(),
+            _file: file,
             #[cfg(test)]
             tcp_address,
             requests,
@@ -134,24 +134,11 @@ impl AsFd for Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.path);
         drop(self.shutdown.take());
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
     }
-}
-
-fn bind_unix(path: &Path) -> io::Result<unix::UnixListener> {
-    // A killed agent leaves its socket behind.
-    let _ = fs::remove_file(path);
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder)?;
-    }
-    let listener = unix::UnixListener::bind(path)?;
-    fs::set_permissions(path, Permissions::from_mode(0o660))?;
-    listener.set_nonblocking(true)?;
-    Ok(listener)
 }
 
 fn bind_tcp(address: SocketAddr) -> io::Result<net::TcpListener> {
@@ -219,28 +206,35 @@ impl Listeners {
         Ok(Self { unix: UnixListener::from_std(unix)?, tcp: tcp.map(TcpListener::from_std).transpose()? })
     }
 
+    /// Accepts connections on both sockets. Each has its own slots, so that clients of the network
+    /// port never displace those of the UNIX socket.
     async fn accept_loop(&self, handler: &Handler, timeout: Duration) {
-        let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-        while let Ok(permit) = Arc::clone(&permits).acquire_owned().await {
-            let handler = handler.clone();
-            let accepted = tokio::select! {
-                accepted = self.unix.accept() => accepted.map(|(stream, _)| {
-                    tokio::spawn(serve_connection(stream, handler, Access::All, timeout, permit));
-                }),
-                accepted = self.accept_tcp() => accepted.map(|stream| {
-                    tokio::spawn(serve_connection(stream, handler, Access::MetricsOnly, timeout, permit));
-                }),
-            };
-            if accepted.is_err() {
+        tokio::join!(self.accept_unix(handler, timeout), self.accept_tcp(handler, timeout));
+    }
+
+    async fn accept_unix(&self, handler: &Handler, timeout: Duration) {
+        let mut slots = ConnectionSlots::default();
+        loop {
+            let Ok((stream, _)) = self.unix.accept().await else {
                 tokio::time::sleep(ACCEPT_RETRY_INTERVAL).await;
-            }
+                continue;
+            };
+            let peer = Peer::User(stream.peer_cred().ok().map(|user| user.uid()));
+            let task = tokio::spawn(serve_connection(stream, handler.clone(), Access::All, timeout));
+            slots.add(peer, task.abort_handle());
         }
     }
 
-    async fn accept_tcp(&self) -> io::Result<TcpStream> {
-        match &self.tcp {
-            Some(listener) => listener.accept().await.map(|(stream, _)| stream),
-            None => std::future::pending().await,
+    async fn accept_tcp(&self, handler: &Handler, timeout: Duration) {
+        let Some(listener) = &self.tcp else { return };
+        let mut slots = ConnectionSlots::default();
+        loop {
+            let Ok((stream, from)) = listener.accept().await else {
+                tokio::time::sleep(ACCEPT_RETRY_INTERVAL).await;
+                continue;
+            };
+            let task = tokio::spawn(serve_connection(stream, handler.clone(), Access::MetricsOnly, timeout));
+            slots.add(Peer::Address(from.ip()), task.abort_handle());
         }
     }
 }
@@ -250,7 +244,6 @@ async fn serve_connection(
     handler: Handler,
     access: Access,
     timeout: Duration,
-    _permit: OwnedSemaphorePermit,
 ) {
     let service = service_fn(|request| {
         let handler = handler.clone();

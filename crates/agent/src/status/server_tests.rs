@@ -1,5 +1,6 @@
 use super::*;
 use crate::status::query;
+use crate::status::slots::MAX_CONNECTIONS;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -154,15 +155,30 @@ fn oversized_request_head_is_rejected() {
 }
 
 #[test]
-fn connections_are_bounded() {
-    with_server(false, Duration::from_secs(60), |path, _| {
-        let mut silent: Vec<_> = (0..MAX_CONNECTIONS).map(|_| UnixStream::connect(path).unwrap()).collect();
-        thread::scope(|scope| {
-            let waiting = scope.spawn(|| query(path, "/status"));
-            thread::sleep(Duration::from_millis(300));
-            assert!(!waiting.is_finished(), "the server is full");
-            silent.pop();
-            assert_eq!(waiting.join().unwrap().unwrap(), "{}");
-        });
+fn silent_connections_displace_only_each_other() {
+    with_server(true, Duration::from_secs(60), |path, address| {
+        let address = address.unwrap();
+        let silent: Vec<_> = (0..145).map(|_| TcpStream::connect(address).unwrap()).collect();
+        let start = StdInstant::now();
+        let metrics = exchange(TcpStream::connect(address).unwrap(), "GET /metrics HTTP/1.1\r\n\r\n");
+        assert!(metrics.starts_with("HTTP/1.1 200 OK\r\n"));
+        assert_eq!(query(path, "/status").unwrap(), "{}", "the UNIX socket has slots of its own");
+        assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+        let closed = |mut stream: &TcpStream| {
+            stream.set_read_timeout(Some(Duration::from_millis(10))).unwrap();
+            stream.read(&mut [0]).is_ok_and(|length| length == 0)
+        };
+        let open = silent.iter().filter(|stream| !closed(stream)).count();
+        assert!(open <= MAX_CONNECTIONS, "{open} stay open");
     });
+}
+
+#[test]
+fn file_at_the_path_of_the_socket_is_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("agent.sock");
+    std::fs::write(&path, "precious").unwrap();
+    let error = Server::open(&path, None).unwrap_err();
+    assert!(matches!(error, Error::Socket(BindError::NotASocket(_))), "{error}");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "precious");
 }

@@ -34,7 +34,11 @@ pub(crate) struct Gateway {
 pub(crate) enum GatewayCommand {
     Up(GatewayUp),
     /// Stop a running gateway, and undo the changes of a killed one
-    Down,
+    Down {
+        /// Leave a running gateway alone; the systemd unit uses this
+        #[arg(long, hide = true)]
+        only_undo: bool,
+    },
     Status(GatewayStatus),
     /// Print a hardened systemd unit, which runs `gateway up` with the same options
     Unit(GatewayUp),

@@ -4,11 +4,11 @@ use crate::arguments::{Agent, AgentCommand, AgentStatus, Format};
 use crate::failure::{Failure, reason};
 use crate::logging::log_daemon;
 use crate::output::{self, Terminal};
-use crate::service::directory;
+use crate::service::{ServiceManager, directory};
 use crate::signals::daemon_flags;
-use crate::unit::Unit;
+use crate::unit::{self, Unit};
 use agent::config::{Config, EXAMPLE};
-use agent::daemon::{Options, Signals};
+use agent::daemon::{Lifecycle, Options, Signals};
 use agent::status::{Status, explanations, query, tables};
 use experiments::warnings::Warning;
 use std::ffi::OsStr;
@@ -22,7 +22,9 @@ pub(crate) fn run(arguments: &Agent, terminal: Terminal) -> Result<(), Failure> 
         Some(AgentCommand::Status(arguments)) => status(arguments, terminal),
         Some(AgentCommand::ExampleConfig) => output::write(EXAMPLE),
         Some(AgentCommand::Unit { config }) => {
-            Unit::Agent.print([OsStr::new("agent"), OsStr::new("--config"), config.as_os_str()])
+            let config = unit::absolute(config)?;
+            let arguments = [OsStr::new("agent"), OsStr::new("--config"), config.as_os_str()];
+            Unit::Agent { has_rules: unit::has_connection_rules(&config) }.print(arguments)
         }
         None if arguments.check => check(arguments, terminal),
         None => daemon(arguments, terminal),
@@ -50,7 +52,14 @@ fn daemon(arguments: &Agent, terminal: Terminal) -> Result<(), Failure> {
     log_daemon(arguments.log.as_deref().unwrap_or(&config.log), arguments.log_format, terminal)?;
     let options = Options { dry_run: arguments.dry_run, state: state(&config), socket: socket(&config) };
     let (stop, reload) = daemon_flags(!io::stdin().is_terminal())?;
-    let signals = Signals { stop: &stop, reload: &reload, read: &|| read(path).map_err(|why| why.to_text()) };
+    let manager = ServiceManager::new();
+    let report = |state| match state {
+        Lifecycle::Ready => ServiceManager::ready(),
+        Lifecycle::Alive => manager.alive(),
+        Lifecycle::Stopping => ServiceManager::stopping(),
+    };
+    let read_again = || read(path).map_err(|why| why.to_text());
+    let signals = Signals { stop: &stop, reload: &reload, read: &read_again, report: &report };
     agent::daemon::run(config, &options, &signals).map_err(|error| failure(&error))
 }
 

@@ -69,15 +69,15 @@ fn serve(arguments: &Proxy, terminal: Terminal) -> Result<(), Failure> {
     linux::process::raise_open_file_limit(2 * config.limits.connections as u64 + 64);
     let proxy = proxy::Proxy::start(config, None).map_err(|error| failure(&error))?;
     let manager = ServiceManager::new();
-    manager.ready();
+    ServiceManager::ready();
     while !stop.load(Ordering::Relaxed) {
         thread::sleep(Duration::from_millis(100));
         if reload.swap(false, Ordering::Relaxed) {
-            manager.reloading();
+            ServiceManager::reloading();
             if let Err(why) = reload_from(arguments, socket.as_ref(), &proxy) {
                 warn!("the configuration stays as it was:\n{}", why.to_text());
             }
-            manager.ready();
+            ServiceManager::ready();
         }
         if !proxy.is_running() {
             return Err(Failure::Other {
@@ -89,7 +89,7 @@ fn serve(arguments: &Proxy, terminal: Terminal) -> Result<(), Failure> {
             manager.alive();
         }
     }
-    manager.stopping();
+    ServiceManager::stopping();
     info!("draining: waiting for open connections to end");
     proxy.drain();
     Ok(())

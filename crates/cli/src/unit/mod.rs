@@ -1,5 +1,6 @@
 //! Hardened systemd units of the daemons.
 
+use crate::command;
 use crate::failure::Failure;
 use crate::output;
 use std::ffi::OsStr;
@@ -8,11 +9,36 @@ use std::path::{Path, PathBuf};
 /// Settings that all units share.
 const HARDENING: &str = include_str!("hardening.conf");
 
+const PROTECTED_TUNABLES: &str = "\
+# Print the unit again after adding rules for connections to the configuration: they need no.
+ProtectKernelTunables=yes";
+const WRITABLE_TUNABLES: &str = "\
+# The rules for connections of the configuration set net.mptcp.path_manager.
+ProtectKernelTunables=no";
+
+/// The absolute form of a path: a unit has another working directory.
+pub(crate) fn absolute(path: &Path) -> Result<PathBuf, Failure> {
+    std::path::absolute(path).map_err(|error| Failure::Other {
+        message: format!("cannot find the folder of {}: {error}", path.display()),
+        hint: "give an absolute path".to_owned(),
+    })
+}
+
+/// True when the configuration of the agent at `path` can be read and has rules for connections.
+pub(crate) fn has_connection_rules(path: &Path) -> bool {
+    command::agent::read(path).is_ok_and(|config| !config.connections.is_empty())
+}
+
 /// A daemon with a unit.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Unit {
-    Agent,
-    Gateway,
+    /// Agent, with rules for connections in its configuration or without.
+    Agent {
+        has_rules: bool,
+    },
+    Gateway {
+        has_rules: bool,
+    },
     Proxy,
     Serve,
 }
@@ -20,10 +46,18 @@ pub(crate) enum Unit {
 impl Unit {
     const fn template(self) -> &'static str {
         match self {
-            Self::Agent => include_str!("agent.service"),
-            Self::Gateway => include_str!("gateway.service"),
+            Self::Agent { .. } => include_str!("agent.service"),
+            Self::Gateway { .. } => include_str!("gateway.service"),
             Self::Proxy => include_str!("proxy.service"),
             Self::Serve => include_str!("serve.service"),
+        }
+    }
+
+    /// Setting that protects sysctls; rules for connections change one.
+    const fn tunables(self) -> &'static str {
+        match self {
+            Self::Agent { has_rules: true } | Self::Gateway { has_rules: true } => WRITABLE_TUNABLES,
+            _ => PROTECTED_TUNABLES,
         }
     }
 
@@ -44,6 +78,7 @@ impl Unit {
             command.push_str(&quote(&argument.as_ref().to_string_lossy()));
         }
         self.template()
+            .replace("@tunables@", self.tunables())
             .replace("@hardening@", HARDENING.trim_end())
             .replace("@command@", &command)
             .replace("@program@", &program)
@@ -72,7 +107,8 @@ mod tests {
         }
         let text = Unit::Serve.text(Path::new("/opt/my tandem"), ["serve", "--listen", "127.0.0.1:8090"]);
         assert!(text.contains("ExecStart=\"/opt/my tandem\" serve --listen 127.0.0.1:8090\n"), "{text}");
-        for unit in [Unit::Agent, Unit::Gateway, Unit::Proxy, Unit::Serve] {
+        let has_rules = true;
+        for unit in [Unit::Agent { has_rules }, Unit::Gateway { has_rules }, Unit::Proxy, Unit::Serve] {
             let text = unit.text(Path::new("/bin/tandem"), ["x"]);
             assert!(
                 !text.contains("@hardening@") && !text.contains("@command@") && !text.contains("@program@")

@@ -5,6 +5,7 @@ use crate::{Error, option};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::net::netlink::{GENERIC, SOCK_DIAG, SocketAddrNetlink};
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{
     AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType, bind, recv, recvfrom, sendto,
     socket_with,
@@ -18,6 +19,9 @@ use std::time::Duration;
 const BUFFER_BYTES: usize = 32 * 1024;
 /// Maximum number of attempts to list objects that change during the dump.
 const MAX_DUMP_ATTEMPTS: usize = 16;
+/// Maximum wait for a response. The kernel queues it before the request returns, so only a response
+/// that was dropped for lack of memory takes longer.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Netlink protocol family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,6 +105,8 @@ impl Socket {
         // Kernels without these options send less detail and echo the request.
         let _ = option::set_number(&file, libc::SOL_NETLINK, libc::NETLINK_EXT_ACK, 1);
         let _ = option::set_number(&file, libc::SOL_NETLINK, libc::NETLINK_CAP_ACK, 1);
+        set_socket_timeout(&file, Timeout::Recv, Some(RESPONSE_TIMEOUT))
+            .map_err(|error| Error::system(doing(), error))?;
         Ok(Self { file, buffer: vec![0; BUFFER_BYTES], sequence: 0 })
     }
 
@@ -209,7 +215,8 @@ impl Socket {
         }
         let length = match self.receive_datagram(RecvFlags::DONTWAIT) {
             Ok(length) => length,
-            Err(Errno::NOBUFS) => return Ok(Received::Overrun),
+            // Events may have been dropped in both cases.
+            Err(Errno::NOBUFS | Errno::NOMEM) => return Ok(Received::Overrun),
             Err(Errno::AGAIN) => return Ok(Received::TimedOut),
             Err(error) => return Err(Error::system(doing.to_string(), error)),
         };

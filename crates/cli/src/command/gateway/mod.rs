@@ -10,15 +10,14 @@ use crate::logging::log_daemon;
 use crate::output::Terminal;
 use crate::service::{ServiceManager, directory};
 use crate::signals;
-use crate::unit::Unit;
+use crate::unit::{self, Unit};
 use agent::daemon::{Options, Signals};
 use linux::nft::{self, HeldTable};
-use linux::pid_file::{PidFile, terminate};
+use linux::pid_file::PidFile;
 use linux::unix_socket::{self, BindError};
 use plan::Plan;
 use std::fs;
-use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
@@ -37,15 +36,19 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(20);
 pub(crate) fn run(arguments: &Gateway, terminal: Terminal) -> Result<(), Failure> {
     match &arguments.command {
         GatewayCommand::Up(arguments) => up(arguments, terminal),
-        GatewayCommand::Down => down(terminal),
+        GatewayCommand::Down { only_undo } => down(*only_undo, terminal),
         GatewayCommand::Status(arguments) => status::run(arguments, terminal),
-        GatewayCommand::Unit(arguments) => Unit::Gateway.print(plan::command_line(arguments)),
+        GatewayCommand::Unit(arguments) => {
+            let has_rules = arguments.config.as_deref().is_some_and(unit::has_connection_rules);
+            Unit::Gateway { has_rules }.print(plan::command_line(arguments)?)
+        }
     }
 }
 
-/// Directory of sockets and of the file with the process number.
+/// Directory of sockets and of the locked file. It is not the agent's: systemd removes a runtime
+/// directory when its unit ends.
 fn runtime() -> PathBuf {
-    directory("RUNTIME_DIRECTORY", "/run/tandem")
+    directory("RUNTIME_DIRECTORY", "/run/tandem-gateway")
 }
 
 fn state() -> PathBuf {
@@ -78,7 +81,7 @@ fn up(arguments: &GatewayUp, terminal: Terminal) -> Result<(), Failure> {
         info!("stopped during the start; nothing was redirected");
         return Ok(());
     };
-    manager.ready();
+    ServiceManager::ready();
     while !stop.load(Ordering::Relaxed) {
         thread::sleep(POLL_INTERVAL);
         if let Some(failure) = parts.failure() {
@@ -91,7 +94,7 @@ fn up(arguments: &GatewayUp, terminal: Terminal) -> Result<(), Failure> {
             manager.alive();
         }
     }
-    manager.stopping();
+    ServiceManager::stopping();
     parts.stop()
 }
 
@@ -140,7 +143,7 @@ impl Parts {
             agent::daemon::run(
                 config.clone(),
                 &options,
-                &Signals { stop: &stop_flag, reload: &reload, read: &read },
+                &Signals { stop: &stop_flag, reload: &reload, read: &read, report: &|_| () },
             )
         });
         let mut parts = Self { proxy: Some(proxy), agent: Some(agent), stop_agent, table: None };
@@ -236,10 +239,15 @@ impl Drop for Parts {
     }
 }
 
-fn down(terminal: Terminal) -> Result<(), Failure> {
+/// Stops a running gateway and undoes the changes of a killed one. With `only_undo` a running
+/// gateway stays, for the unit: it may have been started by hand.
+fn down(only_undo: bool, terminal: Terminal) -> Result<(), Failure> {
     let path = pid_path();
-    if let Some(process) = PidFile::holder(&path).map_err(|error| system(&error))? {
-        terminate(process).map_err(|error| system(&error))?;
+    if only_undo && PidFile::holder(&path).map_err(|error| system(&error))?.is_some() {
+        terminal.note("a gateway is running: nothing was undone");
+        return Ok(());
+    }
+    if let Some(process) = PidFile::terminate_holder(&path).map_err(|error| system(&error))? {
         let end = Instant::now() + STOP_TIMEOUT;
         while PidFile::holder(&path).map_err(|error| system(&error))?.is_some() {
             if Instant::now() > end {
@@ -254,8 +262,23 @@ fn down(terminal: Terminal) -> Result<(), Failure> {
     } else {
         terminal.note("no gateway is running");
     }
+    undo_killed(&path)?;
+    await_removal()
+}
+
+/// Undoes the changes of a killed gateway and removes its sockets.
+fn undo_killed(pid_path: &Path) -> Result<(), Failure> {
+    // Held meanwhile, so that no gateway starts; removed at the end.
+    let _held = if runtime().exists() {
+        let held = PidFile::take(pid_path).map_err(|error| system(&error))?;
+        Some(held.ok_or_else(|| Failure::Other {
+            message: "another gateway was started meanwhile".to_owned(),
+            hint: "`tandem gateway down` stops it too".to_owned(),
+        })?)
+    } else {
+        None
+    };
     agent::undo(&state()).map_err(|error| command::agent::failure(&error))?;
-    remove(&pid_path())?;
     for file in ["agent.sock", "proxy.sock"] {
         // Sockets of a killed gateway. A part that still runs by itself keeps its socket.
         match unix_socket::remove_stale(&runtime().join(file)) {
@@ -266,7 +289,7 @@ fn down(terminal: Terminal) -> Result<(), Failure> {
             }
         }
     }
-    await_removal()
+    Ok(())
 }
 
 /// Waits for the kernel to remove the table of a killed gateway.
@@ -282,16 +305,6 @@ fn await_removal() -> Result<(), Failure> {
         thread::sleep(POLL_INTERVAL);
     }
     Ok(())
-}
-
-fn remove(path: &std::path::Path) -> Result<(), Failure> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Failure::Other {
-            message: format!("cannot remove {}: {error}", path.display()),
-            hint: "try it as root".to_owned(),
-        }),
-        _ => Ok(()),
-    }
 }
 
 /// The failure of the program for an error of the system.

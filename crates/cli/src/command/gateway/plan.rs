@@ -1,9 +1,10 @@
 //! Settings of the parts of a gateway, from the command line.
 
 use super::{runtime, system};
-use crate::arguments::GatewayUp;
+use crate::arguments::{GatewayUp, LogFormat};
 use crate::command;
 use crate::failure::{Failure, reason};
+use crate::unit;
 use linux::route::{Link, Route, Scope};
 use linux::socket::Protocol;
 use policy::InterfaceKind;
@@ -194,7 +195,7 @@ fn listeners(arguments: &GatewayUp, ipv6: bool) -> Result<(Vec<Listen>, Vec<Netw
 }
 
 /// Arguments that start the gateway as these options do.
-pub(super) fn command_line(arguments: &GatewayUp) -> Vec<OsString> {
+pub(super) fn command_line(arguments: &GatewayUp) -> Result<Vec<OsString>, Failure> {
     let mut line: Vec<OsString> = ["gateway", "up"].map(OsString::from).to_vec();
     let mut add = |option: &str, value: OsString| line.extend([option.into(), value]);
     add("--upstream", arguments.upstream.to_string().into());
@@ -202,7 +203,7 @@ pub(super) fn command_line(arguments: &GatewayUp) -> Vec<OsString> {
         add("--interface", format!("{name}={kind}").into());
     }
     match &arguments.config {
-        Some(path) => add("--config", path.into()),
+        Some(path) => add("--config", unit::absolute(path)?.into()),
         None => add("--policy", arguments.policy.to_string().into()),
     }
     for name in &arguments.forward {
@@ -214,5 +215,9 @@ pub(super) fn command_line(arguments: &GatewayUp) -> Vec<OsString> {
         }
     }
     add("--port", arguments.port.to_string().into());
-    line
+    add("--log", arguments.log.clone().into());
+    if arguments.log_format == LogFormat::Json {
+        add("--log-format", "json".into());
+    }
+    Ok(line)
 }

@@ -53,6 +53,32 @@ fn printed_unit_and_example_are_usable() {
     assert_eq!(place.run(&["agent", "--config", "wrong.toml", "--check"]).code, 3);
 }
 
+#[test]
+fn units_have_absolute_paths_their_log_level_and_directories_of_their_own() {
+    let place = Place::new();
+    place.write("plain.toml", "policy = 'none'\n[[interface]]\nmatch = 'wlan0'\nkind = 'wifi'\n");
+    let rule = "[[connection]]\nremote = ':22'\nnever = 'wwan*'\n";
+    place.write("rules.toml", &(place.read("plain.toml") + rule));
+    let folder = place.path().canonicalize().expect("it exists");
+    let gateway = ["gateway", "unit", "--upstream", "proxy.example:1080", "--log", "debug", "--config"];
+    for (arguments, file, tunables) in [
+        (&["agent", "unit", "--config"][..], "plain.toml", "yes"),
+        (&["agent", "unit", "--config"], "rules.toml", "no"),
+        (&gateway, "plain.toml", "yes"),
+        (&gateway, "rules.toml", "no"),
+    ] {
+        let unit = place.done(&[arguments, &[file]].concat());
+        let config = format!("--config {}", folder.join(file).display());
+        assert!(unit.contains(&config), "{config} in {unit}");
+        let line = format!("ProtectKernelTunables={tunables}");
+        assert!(unit.lines().any(|own| own == line), "{line} in {unit}");
+        assert!(unit.lines().any(|line| line == "Group=tandem"), "{unit}");
+        assert_eq!(unit.contains("--log debug"), arguments[0] == "gateway", "{unit}");
+        assert_eq!(unit.contains("RuntimeDirectory=tandem-gateway\n"), arguments[0] == "gateway", "{unit}");
+        assert_eq!(unit.contains("gateway down --only-undo"), arguments[0] == "gateway", "{unit}");
+    }
+}
+
 fn is_root() -> bool {
     std::fs::metadata("/proc/self").is_ok_and(|meta| std::os::unix::fs::MetadataExt::uid(&meta) == 0)
 }

@@ -165,6 +165,39 @@ fn unaware_program_uses_both_links_and_everything_is_undone() {
 
 #[test]
 #[ignore = "needs root"]
+fn down_signals_only_the_holder_of_the_lock_and_a_unit_leaves_it_running() {
+    with_testnet(|net| {
+        let run = |arguments: &[&str]| {
+            let done =
+                net.device.run(|| Ok::<_, Error>(gateway(net, arguments).output().expect("it runs")))?;
+            assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+            Ok::<_, Error>(String::from_utf8_lossy(&done.stderr).into_owned())
+        };
+        // The number of another process in the file, which that process locks for reading.
+        let file = net.place.path().join("run/gateway.pid");
+        std::fs::create_dir_all(file.parent().expect("a folder")).expect("the folder is ours");
+        let mut lock = Command::new("flock");
+        lock.args(["-s", "--no-fork"]).arg(&file).args(["sleep", "60"]);
+        let mut victim = Agent(lock.spawn().expect("flock is installed"));
+        until("the file is locked", || Ok(file.exists()))?;
+        std::fs::write(&file, victim.0.id().to_string()).expect("the file is ours");
+        assert!(run(&["down"])?.contains("no gateway is running"));
+        assert!(victim.0.try_wait().expect("it was started").is_none(), "the other process runs on");
+        drop(victim);
+
+        let (_proxy, _) = serve(net)?;
+        let mut running = up(net, &[])?;
+        assert!(run(&["down", "--only-undo"])?.contains("nothing was undone"));
+        assert!(running.0.try_wait().expect("it was started").is_none(), "the gateway runs on");
+        assert!(run(&["down"])?.contains("the gateway was stopped"));
+        assert_eq!(running.wait().0, Some(0));
+        assert!(!file.exists());
+        run(&["down", "--only-undo"]).map(|_| ())
+    });
+}
+
+#[test]
+#[ignore = "needs root"]
 fn clients_behind_the_gateway_are_redirected_only_with_forward() {
     with_testnet(|net| {
         let (_proxy, at) = serve(net)?;

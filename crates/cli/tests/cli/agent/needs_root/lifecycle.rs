@@ -1,8 +1,9 @@
 //! Start, reload, restart and end of the agent on a real kernel.
 
-use super::testnet::{ip, port, stop, until, with_testnet};
+use super::testnet::{Agent, ip, port, stop, until, with_testnet};
 use linux::pm::{Endpoint, Limits};
 use linux::route::Route;
+use std::os::unix::net::UnixDatagram;
 use std::thread;
 use std::time::Duration;
 
@@ -212,4 +213,42 @@ fn pattern_that_matches_nothing_is_warned_of_and_checked() {
         assert_eq!(log.matches(warning).count(), 1, "{log}");
         Ok(())
     });
+}
+
+#[test]
+#[ignore = "needs root"]
+fn agent_reports_to_its_service_manager() {
+    with_testnet(|net| {
+        net.configure("none", "");
+        let path = net.place.path().join("notify.sock");
+        let manager = UnixDatagram::bind(&path).expect("the folder is ours");
+        manager.set_read_timeout(Some(Duration::from_secs(20))).expect("a socket");
+        let agent = net.device.run(|| {
+            let mut command = net.place.command(&["agent", "--config", "agent.toml"]);
+            command.env("NOTIFY_SOCKET", &path).env("WATCHDOG_USEC", "2000000");
+            Ok::<_, linux::Error>(Agent(command.spawn().expect("the program starts")))
+        })?;
+        let report = || {
+            let mut buffer = [0; 256];
+            let length = manager.recv(&mut buffer).expect("a report in time");
+            String::from_utf8_lossy(&buffer[..length]).trim().to_owned()
+        };
+        assert_eq!(report(), "READY=1");
+        assert!(agent::status::query(&net.socket(), "/metrics").is_ok(), "ready means that it answers");
+        assert_eq!([report(), report()], ["WATCHDOG=1", "WATCHDOG=1"]);
+        agent.signal("-TERM");
+        let mut last = report();
+        while last == "WATCHDOG=1" {
+            last = report();
+        }
+        assert_eq!(last, "STOPPING=1");
+        stop_after_signal(agent);
+        Ok(())
+    });
+}
+
+/// Waits for the end of an agent that was told to stop.
+fn stop_after_signal(mut agent: Agent) {
+    let (code, log) = agent.wait();
+    assert_eq!(code, Some(0), "{log}");
 }

@@ -1,5 +1,6 @@
 //! The agent on a real kernel: these tests need root.
 
+mod faults;
 mod gateway;
 mod lifecycle;
 mod players;

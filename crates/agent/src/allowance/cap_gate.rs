@@ -1,0 +1,125 @@
+//! Decides when an interface stops for its allowance, and when a precaution ends.
+//!
+//! An interface stops half a second ahead of the limit at its present rate. A short burst shows a
+//! high rate too, so the precaution ends when the rate has fallen and enough of the allowance is
+//! left.
+
+use super::{Allowance, CapAction, REACTION_TIME};
+use units::{Bitrate, Bytes, Duration, Instant};
+
+/// Minimum time for which an interface stays stopped.
+const MIN_STOP: Duration = Duration::from_secs(10);
+/// Part of the allowance below which a precaution does not end: 1/100.
+const MIN_REST_SHARE: u64 = 100;
+
+/// State of the allowance of one interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CapGate {
+    stopped: Option<Stopped>,
+    /// Highest rate in this period.
+    peak: Bitrate,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stopped {
+    at: Instant,
+    /// Remaining allowance at that time.
+    left: Bytes,
+}
+
+impl CapGate {
+    /// True when the interface must stop.
+    pub const fn is_stopped(&self) -> bool {
+        self.stopped.is_some()
+    }
+
+    /// Highest rate in this period.
+    pub const fn peak(&self) -> Bitrate {
+        self.peak
+    }
+
+    /// Updates the gate with the remaining allowance and the rate of all interfaces that share it.
+    /// `interval` is the time between two samples. Returns true on a change.
+    pub fn update(
+        &mut self,
+        now: Instant,
+        allowance: &Allowance,
+        (left, rate): (Bytes, Bitrate),
+        interval: Duration,
+    ) -> bool {
+        self.peak = self.peak.max(rate);
+        let Some(stopped) = self.stopped else {
+            let reserve = match allowance.at_cap {
+                // The interface goes on, so there is nothing to do ahead.
+                CapAction::Warn => Bytes::ZERO,
+                CapAction::Close | CapAction::Backup => rate.over(REACTION_TIME),
+            };
+            if left <= reserve {
+                self.stopped = Some(Stopped { at: now, left });
+            }
+            return self.stopped.is_some();
+        };
+        // More is left than before: a new period, or a larger allowance.
+        let is_new = left > stopped.left;
+        let reserve = (rate.over(REACTION_TIME * 4)).max(self.peak.over(interval * 2));
+        let is_calm = now.since(stopped.at) >= MIN_STOP
+            && left > reserve
+            && left.get() >= allowance.data.get() / MIN_REST_SHARE
+            && left > Bytes::ZERO;
+        if is_new {
+            self.peak = rate;
+        }
+        if is_new || is_calm {
+            self.stopped = None;
+        }
+        self.stopped.is_none()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::allowance::Period;
+
+    const TICK: Duration = Duration::from_millis(50);
+
+    fn allowance(at_cap: CapAction) -> Allowance {
+        Allowance { data: Bytes::new(30_000_000), period: Period::Day, at_cap }
+    }
+
+    #[test]
+    fn precaution_after_a_burst_ends_when_the_rate_has_fallen() {
+        let close = allowance(CapAction::Close);
+        let mut gate = CapGate::default();
+        // 20 MB at once: the average over half a second is 320 Mbit/s.
+        let (left, burst) = (Bytes::new(10_000_000), Bitrate::from_mbps(320.0));
+        assert!(gate.update(Instant::from_secs(1), &close, (left, burst), TICK));
+        assert!(gate.is_stopped(), "half a second at this rate would exceed it");
+        assert!(!gate.update(Instant::from_secs(5), &close, (left, Bitrate::ZERO), TICK));
+        assert!(gate.update(Instant::from_secs(11), &close, (left, Bitrate::ZERO), TICK));
+        assert!(!gate.is_stopped(), "a third of the allowance is left");
+    }
+
+    #[test]
+    fn used_up_allowance_stays_so_until_the_next_period() {
+        let close = allowance(CapAction::Close);
+        let mut gate = CapGate::default();
+        gate.update(Instant::ZERO, &close, (Bytes::new(100_000), Bitrate::from_mbps(10.0)), TICK);
+        for second in 1..100 {
+            let calm = (Bytes::new(100_000), Bitrate::ZERO);
+            assert!(!gate.update(Instant::from_secs(second), &close, calm, TICK), "too little is left");
+        }
+        let next = (close.data, Bitrate::ZERO);
+        assert!(gate.update(Instant::from_secs(100), &close, next, TICK) && !gate.is_stopped());
+    }
+
+    #[test]
+    fn warning_comes_at_the_limit_only() {
+        let warn = allowance(CapAction::Warn);
+        let mut gate = CapGate::default();
+        let rate = Bitrate::from_mbps(500.0);
+        assert!(!gate.update(Instant::ZERO, &warn, (Bytes::new(1), rate), TICK));
+        assert!(gate.update(Instant::ZERO, &warn, (Bytes::ZERO, rate), TICK) && gate.is_stopped());
+        assert!(!gate.update(Instant::from_secs(60), &warn, (Bytes::ZERO, Bitrate::ZERO), TICK));
+    }
+}

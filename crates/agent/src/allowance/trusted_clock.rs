@@ -1,0 +1,130 @@
+//! Civil time guarded by monotonic time.
+//!
+//! A wall clock that jumps is believed only after it has stood by its new time for
+//! [`CONFIRMATION_S`]. Until then time continues from before the jump at the pace of the clock
+//! since boot. So a jump ahead and back neither starts a period nor resets one.
+
+use super::EARLIEST_VALID_TIME;
+
+/// Difference between wall clock and uptime that counts as drift, in seconds.
+const MAX_DRIFT_S: i64 = 60;
+/// Time after which a jump of the wall clock is believed, in seconds.
+const CONFIRMATION_S: i64 = 3600;
+
+/// Civil time in seconds since 1970.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TrustedClock {
+    /// Trusted civil time at boot.
+    offset: i64,
+    /// A jump that is not yet confirmed: civil time at boot by the wall clock, and the uptime at
+    /// which it was first seen.
+    candidate: Option<(i64, i64)>,
+    /// The last believed jump: times before and after.
+    jump: Option<(i64, i64)>,
+}
+
+impl TrustedClock {
+    /// Starts from the wall clock at `uptime` seconds after boot. `known` is the latest civil time
+    /// known from before: a wall clock behind it has not been set yet.
+    pub fn new(wall: i64, uptime: i64, known: i64) -> Self {
+        Self { offset: wall.max(known) - uptime, candidate: None, jump: None }
+    }
+
+    /// Continues a clock of the same boot, which showed `time` at `uptime`.
+    pub fn resumed(time: i64, uptime: i64) -> Self {
+        Self { offset: time - uptime, candidate: None, jump: None }
+    }
+
+    /// Updates the clock and returns the trusted time.
+    pub fn update(&mut self, wall: i64, uptime: i64) -> i64 {
+        let before = self.time(uptime);
+        let offset = wall - uptime;
+        if wall < EARLIEST_VALID_TIME {
+            return before;
+        }
+        if before < EARLIEST_VALID_TIME {
+            // The clock has been set for the first time since boot.
+            (self.offset, self.candidate) = (offset, None);
+        } else if is_close(offset, self.offset) {
+            (self.offset, self.candidate) = (offset, None);
+        } else {
+            let (_, since) = *self.candidate.get_or_insert((offset, uptime));
+            if self.candidate.is_some_and(|(seen, _)| !is_close(seen, offset)) {
+                self.candidate = Some((offset, uptime));
+            } else if uptime - since >= CONFIRMATION_S {
+                (self.offset, self.candidate) = (offset, None);
+                self.jump = Some((before, wall));
+            }
+        }
+        self.time(uptime)
+    }
+
+    /// Trusted time at `uptime` seconds after boot.
+    pub fn time(&self, uptime: i64) -> i64 {
+        self.offset + uptime
+    }
+
+    /// True when the wall clock jumped ahead over `boundary`, instead of reaching it second by
+    /// second.
+    pub fn has_jumped_over(&self, boundary: i64) -> bool {
+        self.jump.is_some_and(|(before, after)| before < boundary && boundary <= after)
+    }
+}
+
+fn is_close(one: i64, other: i64) -> bool {
+    one.abs_diff(other) <= MAX_DRIFT_S as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const NOW: i64 = 1_800_000_000;
+    const YEAR: i64 = 365 * 86_400;
+
+    #[test]
+    fn jump_is_ignored_until_it_lasts_an_hour() {
+        for jump in [3600, YEAR, -3600, -YEAR] {
+            let mut clock = TrustedClock::new(NOW, 100, 0);
+            assert_eq!(clock.update(NOW + 10, 110), NOW + 10);
+            assert_eq!(clock.update(NOW + 20 + jump, 120), NOW + 20, "{jump}");
+            assert_eq!(clock.update(NOW + 3600 + jump, 3700), NOW + 3600, "{jump}");
+            let mut back = clock;
+            assert_eq!(back.update(NOW + 3700, 3800), NOW + 3700, "and back");
+            assert_eq!(clock.update(NOW + 3700 + jump, 3800), NOW + 3700 + jump, "{jump}, believed");
+            assert_eq!(clock.has_jumped_over(NOW + 3800), jump > 100);
+        }
+    }
+
+    #[test]
+    fn unset_clock_is_believed_once_it_is_set() {
+        let mut clock = TrustedClock::new(5, 5, 0);
+        assert_eq!(clock.update(9, 9), 9);
+        assert_eq!(clock.update(NOW, 20), NOW);
+        assert_eq!(clock.update(30, 30), NOW + 10, "reset to 1970");
+        // At the start of a boot the clock may lie behind the time of the last run.
+        let mut clock = TrustedClock::new(NOW - YEAR, 5, NOW);
+        assert_eq!(clock.update(NOW - YEAR + 1, 6), NOW + 1);
+    }
+
+    proptest! {
+        #[test]
+        fn time_runs_at_the_pace_of_the_uptime_between_believed_jumps(
+            steps in prop::collection::vec((0_i64..1800, -YEAR..YEAR), 1..40),
+        ) {
+            let mut clock = TrustedClock::new(NOW, 0, 0);
+            let (mut uptime, mut before) = (0, NOW);
+            for (span, wrong) in steps {
+                // The clock is right at every second reading.
+                for jump in [wrong, 0] {
+                    uptime += span;
+                    let time = clock.update(NOW + uptime + jump, uptime);
+                    prop_assert!((time - before - span).abs() <= 2 * MAX_DRIFT_S);
+                    before = time;
+                }
+            }
+            prop_assert_eq!(before, NOW + uptime);
+        }
+    }
+}
