@@ -7,7 +7,7 @@ export PATH := $(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
 # Continuous integration builds exactly the lock file.
 locked := $(if $(CI),--locked)
 
-.PHONY: help run test soak miri bench lint format clean web web-test web-lint
+.PHONY: help run test soak attack miri bench lint format clean web web-test web-lint
 
 help: ## list these targets
 	@echo "Tandem: which radio should carry which byte, and what does that cost?"
@@ -26,6 +26,10 @@ test: ## build and run all tests, and list those that this machine cannot run
 soak: ## a million connections against the adversary, on all cores; TANDEM_SEEDS=N for another number
 	@sh scripts/prerequisites.sh build
 	cargo test $(locked) -p tandem-mptcp --test adversary soak -- --ignored --nocapture
+
+attack: ## every attack in its long form, for hours; scripts/attack.sh lists parts and variables
+	@sh scripts/prerequisites.sh build
+	@sh scripts/attack.sh
 
 miri: ## the tests of the crate with unsafe code under Miri, where it is installed; some minutes
 	@sh scripts/miri.sh

@@ -9,7 +9,7 @@ use units::{Duration, Instant};
 /// By then it has ended or is paused.
 const REPORT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum number of players; the longest silent ones are dropped.
-const MAX_PLAYERS: usize = 64;
+pub const MAX_PLAYERS: usize = 64;
 
 /// Key of a report: session and object type. Video and audio have separate buffers.
 type ReportKey = (String, Option<Object>);

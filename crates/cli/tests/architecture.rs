@@ -1,5 +1,5 @@
-//! Compares ARCHITECTURE.md's table of crates with `cargo metadata`, and checks the lengths of
-//! documents and module headers.
+//! Compares ARCHITECTURE.md's table of crates with `cargo metadata`, checks the lengths of documents
+//! and module headers, and that the tests exist that docs/security.md names.
 #![allow(clippy::disallowed_methods, reason = "this test reads the repository's files and runs cargo")]
 
 use serde_json::Value;
@@ -110,4 +110,42 @@ fn rust_files(folder: &Path) -> Vec<PathBuf> {
             }
         })
         .collect()
+}
+
+/// Texts of the tests and sources below a folder: Rust and TypeScript.
+fn sources(folder: &Path, all: &mut String) {
+    for entry in std::fs::read_dir(folder).expect("a folder of the repository").flatten() {
+        let path = entry.path();
+        let ending = path.extension().unwrap_or_default();
+        if path.is_dir() && !path.ends_with("node_modules") && !path.ends_with("target") {
+            sources(&path, all);
+        } else if ending == "rs" || ending == "ts" {
+            all.push_str(&std::fs::read_to_string(&path).expect("a source is text"));
+        }
+    }
+}
+
+/// A test is named as a function, or by its title where a page's test has one.
+#[test]
+fn every_listed_attack_has_a_test() {
+    let mut all = String::new();
+    for folder in ["crates", "web/test"] {
+        sources(&repository().join(folder), &mut all);
+    }
+    let text = std::fs::read_to_string(repository().join("docs/security.md")).expect("docs/security.md");
+    let mut count = 0;
+    for table in text.split("| Attack |").skip(1) {
+        for row in table.lines().skip(2).take_while(|line| line.starts_with('|')) {
+            let tests = row.trim_end_matches(['|', ' ']).rsplit('|').next().unwrap_or_default();
+            let names: Vec<&str> = tests.split('`').skip(1).step_by(2).collect();
+            assert!(!names.is_empty(), "no test: {row}");
+            for name in names {
+                let is_test =
+                    all.contains(&format!("fn {name}(")) || all.contains(&format!("test(\"{name}\""));
+                assert!(is_test, "no such test: {name}");
+                count += 1;
+            }
+        }
+    }
+    assert!(count > 20, "{count}");
 }

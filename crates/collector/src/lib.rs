@@ -91,6 +91,9 @@ pub fn run(
         let respond = move |peer, request| Arc::clone(&site).respond(peer, request);
         serve::run(listener, Limits::public(), log, respond, stop).await;
         sweep.abort();
-        Ok(())
-    })
+        Ok::<_, io::Error>(())
+    })?;
+    // A deletion may take minutes. The end of the process rolls its batch back.
+    runtime.shutdown_timeout(Limits::public().grace);
+    Ok(())
 }

@@ -198,3 +198,29 @@ fn oldest_sessions_beyond_a_size_are_deleted() {
     assert_eq!(newest[0].id, "session-00199");
     assert_eq!(store.retain(limit).unwrap(), 0);
 }
+
+#[test]
+fn wrong_tokens_are_answered_slowly_and_the_right_one_at_once() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let folder = tempfile::tempdir().unwrap();
+    let config = Config { token: Some("sesame".into()), ..Config::default() };
+    let collector = Collector::start(&folder.path().join("s.db"), config);
+    let address = collector.address;
+    let ask = move |token: &str| {
+        let request = format!(
+            "GET /api/sessions HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\
+             Authorization: Bearer {token}\r\n\r\n"
+        );
+        ask_from(NEIGHBOUR, address, &request)
+    };
+    let asked = Instant::now();
+    let guesses: Vec<_> = (0..40).map(|number| thread::spawn(move || ask(&number.to_string()))).collect();
+    assert!(ask("sesame").starts_with("HTTP/1.1 200"));
+    let right = asked.elapsed();
+    for guess in guesses {
+        assert!(guess.join().unwrap().starts_with("HTTP/1.1 401"));
+    }
+    // Four at a time, a quarter of a second each.
+    assert!(asked.elapsed() >= Duration::from_millis(2_500), "{:?}", asked.elapsed());
+    assert!(right < Duration::from_millis(1_500), "{right:?}");
+}

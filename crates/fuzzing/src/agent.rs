@@ -4,6 +4,9 @@ use agent::allowance::usage_store::UsageStore;
 use agent::allowance::{Allowance, CapAction, Period, Zone};
 use agent::config::Config;
 use agent::journal::Journal;
+use agent::players::{MAX_PLAYERS, Players};
+use cmcd::State;
+use units::{Duration, Instant};
 
 /// Fuzz target: configuration of the agent.
 pub fn agent_config(bytes: &[u8]) {
@@ -42,4 +45,25 @@ pub fn agent_state(bytes: &[u8]) {
             assert!(usage.period <= next);
         }
     }
+}
+
+/// Fuzz target: reports of players as they arrive at the agent's socket, one in each line.
+pub fn agent_players(bytes: &[u8]) {
+    let mut players = Players::default();
+    let mut now = Instant::ZERO;
+    for line in bytes.split(|&byte| byte == b'\n') {
+        let head = [b"POST /player HTTP/1.1\r\nCMCD-Request: ", line].concat();
+        let state = State::of_request(&head).expect("the head has a report");
+        now += Duration::from_millis(line.len() as u64);
+        let is_of_a_buffer = state.is_of_a_buffer();
+        assert_eq!(players.record(now, state), is_of_a_buffer);
+        players.expire(now);
+        assert!(players.current(now).count() <= MAX_PLAYERS, "too many players");
+        if let Some(app) = players.app_state(now) {
+            assert!(app.buffer.is_none_or(|buffer| buffer < Duration::from_secs(1 << 20)), "{app:?}");
+        }
+    }
+    let later = now + Duration::from_secs(1 << 20);
+    players.expire(later);
+    assert_eq!(players.current(later).count(), 0, "a silent player is never forgotten");
 }

@@ -9,18 +9,20 @@ mod agent;
 mod captures;
 mod dice;
 mod kernel;
+mod mutate;
 mod packets;
 mod proxy;
 mod sequence;
 mod texts;
 mod video;
 
-pub use agent::{agent_config, agent_state};
+pub use agent::{agent_config, agent_players, agent_state};
 pub use captures::capture;
 pub use dice::Dice;
 pub use kernel::{diag, mib, netlink, pm, route};
+pub use mutate::mutate;
 pub use packets::{ipv4, ipv6, tcp};
-pub use proxy::{proxy_chunks, proxy_config, proxy_convert, proxy_http, proxy_socks5};
+pub use proxy::{proxy_chunks, proxy_config, proxy_convert, proxy_http, proxy_socks5, proxy_upstream};
 pub use sequence::{sequence, sequence_of};
 pub use texts::{calibration, names, profile, scenario, score, trace, units};
 pub use video::{cmcd, mpd, record, sidx, sizes};
@@ -29,7 +31,7 @@ pub use video::{cmcd, mpd, record, sidx, sizes};
 pub type Target = fn(&[u8]);
 
 /// All targets by name.
-pub const TARGETS: [(&str, Target); 29] = [
+pub const TARGETS: [(&str, Target); 31] = [
     ("tcp", tcp),
     ("ipv4", ipv4),
     ("ipv6", ipv6),
@@ -48,9 +50,11 @@ pub const TARGETS: [(&str, Target); 29] = [
     ("mib", mib),
     ("agent_config", agent_config),
     ("agent_state", agent_state),
+    ("agent_players", agent_players),
     ("capture", capture),
     ("proxy_config", proxy_config),
     ("proxy_http", proxy_http),
+    ("proxy_upstream", proxy_upstream),
     ("proxy_chunks", proxy_chunks),
     ("proxy_socks5", proxy_socks5),
     ("proxy_convert", proxy_convert),

@@ -52,6 +52,36 @@ pub fn proxy_http(bytes: &[u8]) {
     }
 }
 
+/// Fuzz target: an upstream proxy that answers CONNECT: interim responses, a final one, and early
+/// data. Reading at once and byte by byte must agree.
+pub fn proxy_upstream(bytes: &[u8]) {
+    // The reason of a rejection depends on the steps, because a later one may be seen first.
+    let whole = upstream_answer(bytes, bytes.len().max(1)).ok();
+    assert_eq!(whole, upstream_answer(bytes, 1).ok());
+    if let Some(Some((status, early))) = whole {
+        assert!((200..600).contains(&status) && bytes.ends_with(&early), "{status}");
+    }
+}
+
+/// Status of the final response and the bytes after its head, as the proxy reads them in steps.
+fn upstream_answer(bytes: &[u8], step: usize) -> Result<Option<(u16, Vec<u8>)>, &'static str> {
+    const MAX_HEAD_BYTES: usize = 4096;
+    let (mut buffer, mut heads) = (Vec::new(), 0);
+    for part in bytes.chunks(step) {
+        buffer.extend_from_slice(part);
+        let read = |buffer: &[u8]| http::read_response(buffer, MAX_HEAD_BYTES, "CONNECT", false, true);
+        while let Some(response) = read(&buffer)? {
+            assert!(response.length > 0, "a head without bytes would be read for ever");
+            buffer.drain(..response.length);
+            heads += response.length;
+            if !response.is_interim() {
+                return Ok(Some((response.status, bytes[heads..].to_vec())));
+            }
+        }
+    }
+    Ok(None)
+}
+
 /// Fuzz target: chunked bodies. Reading at once, byte by byte and after encoding must agree.
 pub fn proxy_chunks(bytes: &[u8]) {
     let whole = chunks(bytes, bytes.len().max(1));

@@ -2,7 +2,7 @@
 
 use mptcp::{Config, Endpoint, PathId};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use tandem_fuzzing::{Dice, TARGETS, sequence_of};
+use tandem_fuzzing::{Dice, TARGETS, mutate, sequence_of};
 use units::{Instant, Rng, Seed};
 use wire::{Span, ipv4, ipv6, tcp};
 
@@ -37,30 +37,6 @@ const TEXTS: [&str; 24] = [
     agent::config::EXAMPLE,
     r#"{"version":1,"place":{"boot":"b","namespace":7},"added":["10.1.0.2"],"before":[{"id":1,"address":"fd00::1","port":0,"device":2,"flags":6,"removed":true}],"limits":[[2,0],[3,0]]}"#,
     r#"{"wwan*":{"period":1793491200,"used":12,"boot":"b","seen":{"wwan0":{"index":3,"bytes":15}}}}"#,
-];
-
-/// Replacements for numbers and keys.
-const TOKENS: [&str; 20] = [
-    "0",
-    "-1",
-    "1e308",
-    "nan",
-    "inf",
-    "99999999999999999999",
-    "0.1e-400",
-    "\"",
-    "\"\"",
-    "[]",
-    "{}",
-    "= ",
-    "\n",
-    "1h",
-    "\u{fffd}",
-    "0Mbps",
-    "1e18s",
-    "true",
-    ",",
-    ":",
 ];
 
 fn corpus() -> Vec<Vec<u8>> {
@@ -102,40 +78,6 @@ fn packets() -> Vec<Vec<u8>> {
         }
     }
     all
-}
-
-fn mutate(rng: &mut Rng, input: &mut Vec<u8>, other: &[u8]) {
-    for _ in 0..rng.below(6) {
-        let at = rng.below(input.len() as u64 + 1) as usize;
-        match rng.below(7) {
-            0 if at < input.len() => input[at] ^= 1 << rng.below(8),
-            1 if at < input.len() => input[at] = rng.bits() as u8,
-            2 => input.truncate(at),
-            3 => {
-                let to = (at + rng.below(40) as usize).min(input.len());
-                input.drain(at..to);
-            }
-            4 => {
-                let word = TOKENS[rng.below(TOKENS.len() as u64) as usize];
-                let to = (at + rng.below(6) as usize).min(input.len());
-                input.splice(at..to, word.bytes());
-            }
-            5 if !other.is_empty() => {
-                let from = rng.below(other.len() as u64) as usize;
-                let to = (from + rng.below(60) as usize).min(other.len());
-                input.splice(at..at, other[from..to].iter().copied());
-            }
-            _ => {
-                // Copies a line to another position.
-                let from = input[..at].iter().rposition(|&b| b == b'\n').map_or(0, |i| i + 1);
-                let line: Vec<u8> =
-                    input[from..].split_inclusive(|&b| b == b'\n').next().unwrap_or(&[]).to_vec();
-                let to = rng.below(input.len() as u64 + 1) as usize;
-                input.splice(to..to, line);
-            }
-        }
-        input.truncate(20_000);
-    }
 }
 
 /// Runs a target on the inputs, then on `count` mutations of them.
@@ -289,6 +231,13 @@ fn endpoints_survive_random_operations() {
     run_target("sequence", &inputs, 500);
 }
 
+#[test]
+fn reports_of_players_do_not_panic() {
+    let text = "bl=2100,br=3200,d=4004,mtp=25400,ot=v,sf=d,sid=\"6e2fb550-c457-11e9-bb97\",tb=6000\n\
+                bs,bl=0,ot=a,pr=1.08,su,tandem-missing=120000\nsid=\"a,b\\\"c\",bl=4000,tandem-done\n";
+    run_target("agent_players", &[text.as_bytes().to_vec()], env_number("TANDEM_SEEDS", 20_000));
+}
+
 /// Messages of clients and servers to a proxy, for every front end.
 fn proxy_messages() -> Vec<Vec<u8>> {
     let texts = [
@@ -318,7 +267,7 @@ fn proxy_messages() -> Vec<Vec<u8>> {
 #[test]
 fn proxy_targets_do_not_panic() {
     let inputs = proxy_messages();
-    for name in ["proxy_http", "proxy_chunks", "proxy_socks5", "proxy_convert"] {
+    for name in ["proxy_http", "proxy_upstream", "proxy_chunks", "proxy_socks5", "proxy_convert"] {
         run_target(name, &inputs, env_number("TANDEM_SEEDS", 20_000));
     }
     run_target(
@@ -420,4 +369,21 @@ fn record_target_does_not_panic() {
         .collect();
     assert!(inputs.iter().any(|input| playback::Record::parse(input).is_ok()));
     run_target("record", &inputs, 0);
+}
+
+/// Inputs that libFuzzer found, in `fuzz/seeds/TARGET/`: small ones for coverage, and former findings.
+#[test]
+fn kept_inputs_do_not_panic() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds");
+    let mut run = 0;
+    for (name, target) in TARGETS {
+        for entry in std::fs::read_dir(folder.join(name)).into_iter().flatten() {
+            let path = entry.expect("it can be read").path();
+            let input = std::fs::read(&path).expect("it can be read");
+            let result = std::panic::catch_unwind(|| target(&input));
+            assert!(result.is_ok(), "{name} fails with {}", path.display());
+            run += 1;
+        }
+    }
+    assert!(run >= TARGETS.len(), "only {run} inputs were found");
 }

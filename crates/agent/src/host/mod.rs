@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use units::{Duration, Instant};
 
-/// An interface that loses its link for less than this keeps its endpoints, as a roaming Wi-Fi
-/// station does.
+/// An interface that loses its carrier for less than this keeps its endpoints, as a roaming Wi-Fi
+/// station does. One that is set down loses them at once: the kernel removes its routes, and opens no
+/// subflow later for connections that began meanwhile, unless the endpoint is added anew.
 const LINK_LOSS_GRACE: Duration = Duration::from_secs(1);
 
 /// A managed interface; it keeps its position in the list while absent.
@@ -21,7 +22,7 @@ pub struct ManagedInterface {
     pub index: Option<u32>,
     /// Operationally up.
     pub running: bool,
-    /// Time of the last loss of the link.
+    /// Time of the last loss of the carrier; `None` if the interface was set down.
     pub lost: Option<Instant>,
     /// Local addresses of subflows: at most one IPv4 and one IPv6 address.
     pub addresses: [Option<IpAddr>; 2],
@@ -33,7 +34,7 @@ impl ManagedInterface {
         self.running && self.addresses.iter().any(Option::is_some)
     }
 
-    /// True when it has a link or lost it only a moment ago.
+    /// True when it has a link or lost its carrier only a moment ago.
     pub fn is_attached(&self, now: Instant) -> bool {
         let lately = self.lost.is_some_and(|at| now.since(at) < LINK_LOSS_GRACE);
         self.index.is_some() && (self.running || lately)
@@ -119,7 +120,9 @@ impl Host {
         for one in &mut self.managed {
             let link = self.links.values().find(|link| link.name == one.name);
             let running = link.is_some_and(|link| link.up && link.running);
-            if one.running && !running {
+            if !link.is_some_and(|link| link.up) {
+                one.lost = None;
+            } else if one.running && !running {
                 one.lost = Some(now);
             }
             one.running = running;

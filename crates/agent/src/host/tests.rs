@@ -62,6 +62,22 @@ fn brief_link_loss_keeps_endpoints() {
 }
 
 #[test]
+fn interface_set_down_loses_its_endpoints_at_once() {
+    let rules = [rule("wlan0")];
+    let mut host = Host::new(&rules);
+    host.set(vec![link(2, "wlan0", true)], vec![address(2, "10.0.0.2", false)]);
+    host.update_managed(Instant::ZERO, &rules);
+    host.apply(Change::Link(link(2, "wlan0", false)));
+    let lost = Instant::from_secs(10);
+    host.update_managed(lost, &rules);
+    assert!(host.managed()[0].is_attached(lost), "the carrier is lost");
+    host.apply(Change::Link(Link { up: false, ..link(2, "wlan0", false) }));
+    host.update_managed(lost, &rules);
+    assert!(!host.managed()[0].is_attached(lost));
+    assert_eq!(host.managed()[0].next_change(lost), None);
+}
+
+#[test]
 fn temporary_address_is_preferred_and_kept() {
     let rules = [rule("wlan0")];
     let mut host = Host::new(&rules);

@@ -42,7 +42,7 @@ fn a_client() {
 }
 
 /// The command line that starts a test of this binary, as server or client.
-fn part(name: &str) -> Vec<String> {
+pub(crate) fn part(name: &str) -> Vec<String> {
     let program = std::env::current_exe().expect("/proc is mounted");
     [program.to_str().expect("its path is text"), "--ignored", "--nocapture", "--exact", name]
         .map(str::to_owned)

@@ -1,6 +1,7 @@
 //! End-to-end tests of the program: output, files, exit codes.
 
 mod agent;
+mod attack;
 mod bad_input;
 mod capture;
 mod collector;

@@ -24,6 +24,7 @@ use receive::Intake;
 use serde_json::json;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Default and maximum number of sessions in one list, and on one page.
 const DEFAULT_LIST_SESSIONS: u32 = 100;
@@ -33,6 +34,10 @@ const MAX_PAGE_SESSIONS: u32 = 1_000;
 const MAX_COMPARED_SESSIONS: u32 = 1_000;
 /// Reads of the database, with the rendering of their pages, at the same time.
 const CONCURRENT_READS: usize = 4;
+/// Pause before a wrong token is answered, and number of such answers at the same time: a network
+/// may try 16 tokens a second.
+const WRONG_TOKEN_PAUSE: Duration = Duration::from_millis(250);
+const CONCURRENT_WRONG_TOKENS: usize = 8;
 /// Memory of responses that clients still read, beyond 64 KiB of each.
 const RESPONSE_BYTES: u64 = 64 << 20;
 const RESPONSE_NETWORK_BYTES: u64 = 16 << 20;
@@ -52,6 +57,7 @@ pub(crate) struct Site {
     readers: Arc<Permits>,
     /// Large tasks that need no haste, one at a time: deletions and digests of content.
     background: Permits,
+    wrong_tokens: Permits,
 }
 
 impl Site {
@@ -65,6 +71,7 @@ impl Site {
             responses: Budget::new(RESPONSE_BYTES, RESPONSE_NETWORK_BYTES),
             readers: Arc::new(Permits::new(CONCURRENT_READS)),
             background: Permits::new(1),
+            wrong_tokens: Permits::new(CONCURRENT_WRONG_TOKENS),
         }
     }
 
@@ -114,6 +121,10 @@ impl Site {
             }
             _ if api && *request.method() == Method::OPTIONS => preflight(),
             _ if !self.config.accepts_token(headers) => {
+                if headers.contains_key(header::AUTHORIZATION) {
+                    let _permit = self.wrong_tokens.acquire(network).await;
+                    tokio::time::sleep(WRONG_TOKEN_PAUSE).await;
+                }
                 let mut answer = error(StatusCode::UNAUTHORIZED, "missing or wrong token", &[]);
                 let asked = HeaderValue::from_static("Basic realm=\"tandem\", charset=\"UTF-8\", Bearer");
                 answer.headers_mut().insert(header::WWW_AUTHENTICATE, asked);

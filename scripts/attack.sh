@@ -1,0 +1,59 @@
+#!/bin/sh
+# Attacks every surface of Tandem in its long form: hours on two cores. `make test` runs the short forms.
+#
+# Each part is a test or a fuzz target; a variable sets its length:
+#   TANDEM_FUZZ_SECONDS  seconds of libFuzzer for each target        60
+#   TANDEM_SEEDS         connections of the soak                     1000000
+#   TANDEM_MUTANTS       mutated files for the program               100000
+#   TANDEM_CUTS          cuts of a path under transfers (root)       1000
+#   TANDEM_LOAD_CONNECTIONS, TANDEM_LOAD_SECONDS  of a proxy (root)  10000, 600
+# `sh scripts/attack.sh PART…` runs some parts only: fuzz, soak, program.
+set -eu
+cd "$(dirname "$0")/.."
+export TANDEM_MUTANTS="${TANDEM_MUTANTS:-100000}" TANDEM_CUTS="${TANDEM_CUTS:-1000}"
+export TANDEM_LOAD_CONNECTIONS="${TANDEM_LOAD_CONNECTIONS:-10000}"
+export TANDEM_LOAD_SECONDS="${TANDEM_LOAD_SECONDS:-600}"
+
+fuzz() {
+    if ! cargo +nightly fuzz --version >/dev/null 2>&1; then
+        echo "not run: fuzzing needs a nightly compiler and \`cargo install cargo-fuzz\`" >&2
+        return 1
+    fi
+    found=
+    for target in $(cargo +nightly fuzz list); do
+        echo "== fuzz $target"
+        mkdir -p "fuzz/corpus/$target" "fuzz/seeds/$target"
+        # A finding ends its target only: the others run, and the part fails in the end.
+        cargo +nightly fuzz run "$target" "fuzz/corpus/$target" "fuzz/seeds/$target" -- -max_total_time="${TANDEM_FUZZ_SECONDS:-60}" \
+            -rss_limit_mb=2048 -timeout=10 -print_final_stats=1 2>&1 |
+            grep -E '^(stat::|#[0-9]+.DONE|SUMMARY|artifact_prefix)|panicked' || true
+        [ -z "$(ls -A "fuzz/artifacts/$target" 2>/dev/null)" ] || found="$found $target"
+    done
+    [ -z "$found" ] || { echo "findings in fuzz/artifacts:$found" >&2; return 1; }
+}
+
+soak() {
+    TANDEM_SEEDS="${TANDEM_SEEDS:-1000000}" \
+        cargo test -p tandem-mptcp --test adversary soak -- --ignored --nocapture
+}
+
+program() {
+    cargo test -p tandem-cli --test cli attack:: -- --nocapture || return
+    if [ "$(id -u)" != 0 ]; then
+        echo "not run: the attacks that need root" >&2
+        return 1
+    fi
+    cargo test -p tandem-cli --test cli attack:: -- --ignored --nocapture --test-threads 1 needs_root
+}
+
+[ $# -gt 0 ] || set -- program soak fuzz
+failed=
+for part in "$@"; do
+    case $part in
+    fuzz | soak | program) ;;
+    *) echo "unknown part $part: choose from fuzz, soak, program" >&2; exit 2 ;;
+    esac
+    echo "== $part"
+    $part || failed="$failed $part"
+done
+[ -z "$failed" ] || { echo "failed:$failed" >&2; exit 1; }
