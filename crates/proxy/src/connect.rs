@@ -3,17 +3,23 @@
 
 use crate::config::{Config, UpstreamProtocol};
 use crate::counters::Counters;
-use crate::destination::{Destination, Host, NameKind, Refused};
+use crate::descriptors::Descriptors;
+use crate::destination::{Destination, Host, Refused};
+use crate::front::http::PSEUDONYM;
+use crate::outgoing::{Outgoing, Registration};
 use crate::own_addresses::OwnAddresses;
 use crate::refusal::{Cause, Refusal};
+use crate::resolve::{LookupError, Resolver};
 use crate::stream::Stream;
 use crate::upstream;
 use linux::socket::{self, Options, Protocol};
+use rustix::io::Errno;
+use std::hash::{BuildHasher, RandomState};
 use std::io::{self, ErrorKind};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::{TcpSocket, TcpStream, lookup_host};
+use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout_at};
@@ -32,6 +38,8 @@ pub(crate) enum ConnectError {
     Refused(Refused),
     /// The name does not resolve.
     Unknown,
+    /// No name server answered in time.
+    Unanswered,
     /// The attempt timed out.
     TimedOut,
     /// The server or the network reported an error.
@@ -54,6 +62,7 @@ impl ConnectError {
         match self {
             Self::Refused(_) => "refused destination",
             Self::Unknown => "unknown host",
+            Self::Unanswered => "lookup timeout",
             Self::TimedOut => "connect timeout",
             Self::Unreachable(_) => "unreachable",
             Self::Upstream(_) => "refused upstream",
@@ -66,6 +75,7 @@ impl ConnectError {
         match self {
             Self::Refused(refused) => format!("destination refused: {}", refused.0),
             Self::Unknown => "unknown host name".to_owned(),
+            Self::Unanswered => "no name server answered in time".to_owned(),
             Self::TimedOut => "connection to the server timed out".to_owned(),
             Self::Unreachable(error) => format!("server unreachable: {}", error.kind()),
             Self::Upstream(refusal) => format!("the upstream proxy refused: {}", refusal.reason),
@@ -78,6 +88,7 @@ impl ConnectError {
         match self {
             Self::Refused(_) => Cause::DestinationIpProhibited,
             Self::Unknown => Cause::DnsError,
+            Self::Unanswered => Cause::DnsTimeout,
             Self::TimedOut => Cause::ConnectionTimeout,
             Self::Unreachable(error) => Cause::of(error),
             Self::Upstream(refusal) => refusal.cause,
@@ -92,6 +103,25 @@ pub(crate) struct Connected {
     pub(crate) stream: Stream,
     /// Server bytes received together with the upstream proxy's response.
     pub(crate) early_data: Vec<u8>,
+    /// Entry in the table of own connections.
+    pub(crate) registration: Registration,
+}
+
+/// TCP connection with its entry in the table of own connections.
+pub(crate) struct Dialed {
+    pub(crate) stream: TcpStream,
+    pub(crate) registration: Registration,
+}
+
+/// Connection that a client requests.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ask<'a> {
+    pub(crate) destination: &'a Destination,
+    pub(crate) protocol: Protocol,
+    /// Client, as a key of limits.
+    pub(crate) client: IpAddr,
+    /// Proxies that the request has passed (`Via`).
+    pub(crate) via: &'a str,
 }
 
 /// Means of connecting to servers, shared by all connections.
@@ -99,79 +129,95 @@ pub(crate) struct Connected {
 pub(crate) struct Dialer {
     /// Addresses of this host.
     pub(crate) own: Arc<OwnAddresses>,
-    lookups: Semaphore,
+    resolver: Resolver,
     /// Permits for attempts beside the first of a connection, each with one descriptor.
     pub(crate) parallel: Arc<Semaphore>,
+    /// Open connections to servers and to the upstream proxy.
+    pub(crate) outgoing: Arc<Outgoing>,
+    /// Name of this proxy in `Via`, unique so that two proxies in a chain differ.
+    pub(crate) pseudonym: String,
 }
 
 /// Socket options of connections to servers or to the upstream proxy.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Transport {
     pub(crate) protocol: Protocol,
     /// Firewall mark.
     pub(crate) mark: Option<u32>,
+    /// Permits for attempts beside the first.
+    pub(crate) parallel: Arc<Semaphore>,
+    pub(crate) outgoing: Arc<Outgoing>,
 }
 
 impl Dialer {
     pub(crate) fn new(config: &Config) -> Self {
         Self {
             own: Arc::default(),
-            lookups: Semaphore::new(config.limits.lookups.max(1)),
+            resolver: Resolver::new(config.limits.lookups.max(1)),
             parallel: Arc::new(Semaphore::new(MAX_PARALLEL_ATTEMPTS)),
+            outgoing: Arc::default(),
+            // A hasher of the standard library has random keys.
+            pseudonym: format!("{PSEUDONYM}-{:016x}", RandomState::new().hash_one(0)),
         }
+    }
+
+    /// Reduces concurrent lookups and attempts to those for which there are descriptors.
+    pub(crate) fn reduce(&self, config: &Config, descriptors: &Descriptors) {
+        self.resolver.reduce(config.limits.lookups.max(1).saturating_sub(descriptors.lookups));
+        self.parallel.forget_permits(MAX_PARALLEL_ATTEMPTS.saturating_sub(descriptors.parallel));
+    }
+
+    pub(crate) fn transport(&self, config: &Config, protocol: Protocol) -> Transport {
+        let (parallel, outgoing) = (Arc::clone(&self.parallel), Arc::clone(&self.outgoing));
+        Transport { protocol, mark: config.mark, parallel, outgoing }
     }
 
     /// Connects to `destination`, directly or through the upstream proxy. The rules apply to
     /// resolved addresses, or with an upstream that resolves names, to what is known before.
-    pub(crate) async fn connect(
-        &self,
-        config: &Config,
-        destination: &Destination,
-        protocol: Protocol,
-    ) -> Result<Connected, ConnectError> {
+    pub(crate) async fn connect(&self, config: &Config, ask: Ask<'_>) -> Result<Connected, ConnectError> {
         let deadline = Instant::now() + config.timeouts.connect;
         let work = async {
             match &config.upstream {
                 None => {
-                    let allowed = self.permitted_addresses(config, destination).await?;
-                    let transport = Transport { protocol, mark: config.mark };
-                    let stream = connect_first(&allowed, transport, &self.parallel)
-                        .await
-                        .map_err(ConnectError::Unreachable)?;
-                    Ok(Connected { stream: Stream::Tcp(stream), early_data: Vec::new() })
+                    let allowed = self.permitted_addresses(config, ask).await?;
+                    let transport = self.transport(config, ask.protocol);
+                    let Dialed { stream, registration } = connect_first(&allowed, &transport).await?;
+                    Ok(Connected { stream: Stream::Tcp(stream), early_data: Vec::new(), registration })
                 }
                 Some(upstream) if upstream.speak == UpstreamProtocol::Convert => {
-                    let peers = self.permitted_addresses(config, destination).await?;
-                    upstream::connect_by_convert(self, config, upstream, peers).await
+                    let peers = self.permitted_addresses(config, ask).await?;
+                    upstream::connect_by_convert((self, config), upstream, ask, peers).await
                 }
                 Some(upstream) => {
                     config
                         .destinations
-                        .check_unresolved(destination, &self.own)
+                        .check_unresolved(ask.destination, &self.own)
                         .map_err(ConnectError::Refused)?;
-                    upstream::connect_by_http(self, config, upstream, destination).await
+                    upstream::connect_by_http((self, config), upstream, ask).await
                 }
             }
         };
         timeout_at(deadline, work).await.unwrap_or(Err(ConnectError::TimedOut))
     }
 
-    /// Resolves a destination with the system's resolver, in blocking threads of bounded number.
-    /// Address families alternate, beginning with the one that the system prefers (RFC 8305, section
-    /// 4; RFC 6724).
-    pub(crate) async fn resolve(&self, destination: &Destination) -> Result<Vec<SocketAddr>, ConnectError> {
+    /// Resolves a destination. Address families alternate, beginning with IPv6 (RFC 8305, section 4).
+    pub(crate) async fn resolve(
+        &self,
+        config: &Config,
+        destination: &Destination,
+        client: IpAddr,
+    ) -> Result<Vec<SocketAddr>, ConnectError> {
         let with_port = |address| SocketAddr::new(address, destination.port);
         let name = match &destination.host {
             Host::Address(address) => return Ok(vec![with_port(*address)]),
             Host::Name(name) => name,
         };
-        let found: Vec<_> = if let Some(addresses) = NameKind::of(name).addresses() {
-            addresses.into_iter().map(with_port).collect()
-        } else {
-            let Ok(_permit) = self.lookups.acquire().await else { return Err(ConnectError::Unknown) };
-            lookup_host((&**name, destination.port)).await.map_err(|_| ConnectError::Unknown)?.collect()
-        };
-        if found.is_empty() { Err(ConnectError::Unknown) } else { Ok(interleave(found)) }
+        let found = self.resolver.lookup(name, client, (&config.limits, &config.name_servers)).await;
+        let found = found.map_err(|error| match error {
+            LookupError::Unknown => ConnectError::Unknown,
+            LookupError::TimedOut => ConnectError::Unanswered,
+        })?;
+        Ok(interleave(found.iter().copied().map(with_port).collect()))
     }
 
     /// Resolves a destination to the addresses that the rules permit. The connection uses these
@@ -179,12 +225,12 @@ impl Dialer {
     async fn permitted_addresses(
         &self,
         config: &Config,
-        destination: &Destination,
+        ask: Ask<'_>,
     ) -> Result<Vec<SocketAddr>, ConnectError> {
         let mut reason = Refused("no address");
         let check = |address: &SocketAddr| config.destinations.check(*address, &self.own);
-        config.destinations.check_port(destination.port).map_err(ConnectError::Refused)?;
-        let mut allowed = self.resolve(destination).await?;
+        config.destinations.check_port(ask.destination.port).map_err(ConnectError::Refused)?;
+        let mut allowed = self.resolve(config, ask.destination, ask.client).await?;
         allowed.retain(|address| check(address).inspect_err(|refused| reason = *refused).is_ok());
         allowed.truncate(MAX_CONNECT_ATTEMPTS);
         if allowed.is_empty() { Err(ConnectError::Refused(reason)) } else { Ok(allowed) }
@@ -192,15 +238,11 @@ impl Dialer {
 }
 
 /// Returns the first connection that succeeds.
-pub(crate) async fn connect_first(
-    addresses: &[SocketAddr],
-    transport: Transport,
-    parallel: &Arc<Semaphore>,
-) -> io::Result<TcpStream> {
+pub(crate) async fn connect_first(addresses: &[SocketAddr], transport: &Transport) -> io::Result<Dialed> {
     if let [only] = addresses {
-        return attempt(*only, transport).await;
+        return attempt(*only, transport.clone()).await;
     }
-    race(addresses, parallel, |address| attempt(address, transport)).await
+    race(addresses, &transport.parallel, |address| attempt(address, transport.clone())).await
 }
 
 fn interleave(found: Vec<SocketAddr>) -> Vec<SocketAddr> {
@@ -261,7 +303,8 @@ where
     }
 }
 
-async fn attempt(address: SocketAddr, transport: Transport) -> io::Result<TcpStream> {
+/// Connects, and enters the connection into the table of own connections before the peer can answer.
+async fn attempt(address: SocketAddr, transport: Transport) -> io::Result<Dialed> {
     let options = Options {
         no_delay: true,
         notsent_lowat: Some(crate::listener::NOTSENT_LOWAT_BYTES),
@@ -269,7 +312,17 @@ async fn attempt(address: SocketAddr, transport: Transport) -> io::Result<TcpStr
         ..Options::default()
     };
     let socket = socket::open_unconnected(address, transport.protocol, &options).map_err(io::Error::other)?;
-    TcpSocket::from_std_stream(socket).connect(address).await
+    match rustix::net::connect(&socket, &address) {
+        Ok(()) | Err(Errno::INPROGRESS) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let registration = transport.outgoing.register(socket.local_addr()?, address);
+    let stream = TcpStream::from_std(socket)?;
+    stream.writable().await?;
+    match stream.take_error()? {
+        None => Ok(Dialed { stream, registration }),
+        Some(error) => Err(error),
+    }
 }
 
 /// Writes all bytes.
@@ -313,18 +366,21 @@ mod tests {
         dialer
     }
 
-    const TCP: Transport = Transport { protocol: Protocol::Tcp, mark: None };
+    fn ask(destination: &Destination) -> Ask<'_> {
+        Ask { destination, protocol: Protocol::Tcp, client: IpAddr::from([127, 0, 0, 1]), via: "" }
+    }
 
     #[tokio::test]
     async fn next_address_is_tried_after_a_failure() {
-        let dialer = dialer();
+        let (dialer, config) = (dialer(), Config::default());
+        let tcp = dialer.transport(&config, Protocol::Tcp);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let good = listener.local_addr().unwrap();
         let closed = TcpListener::bind("127.0.0.2:0").await.unwrap().local_addr().unwrap();
-        let stream = connect_first(&[closed, closed, good], TCP, &dialer.parallel).await.unwrap();
-        assert_eq!(stream.peer_addr().unwrap(), good);
+        let dialed = connect_first(&[closed, closed, good], &tcp).await.unwrap();
+        assert_eq!(dialed.stream.peer_addr().unwrap(), good);
         assert_eq!(
-            connect_first(&[closed, closed], TCP, &dialer.parallel).await.unwrap_err().kind(),
+            connect_first(&[closed, closed], &tcp).await.err().unwrap().kind(),
             ErrorKind::ConnectionRefused
         );
     }
@@ -355,11 +411,11 @@ mod tests {
         let (config, dialer) = (Config::default(), dialer());
         for name in ["localhost", "127.1", "0x7f000001", "2130706433", "0177.0.0.1", "0"] {
             let to = Destination { host: Host::Name(name.to_owned()), port: 80 };
-            let failure = dialer.connect(&config, &to, Protocol::Tcp).await.unwrap_err();
+            let failure = dialer.connect(&config, ask(&to)).await.unwrap_err();
             assert!(matches!(failure, ConnectError::Refused(_)), "{name}: {failure:?}");
         }
         let to = Destination { host: Host::Name("256.1.1.1".to_owned()), port: 80 };
-        let failure = dialer.connect(&config, &to, Protocol::Tcp).await.unwrap_err();
+        let failure = dialer.connect(&config, ask(&to)).await.unwrap_err();
         assert!(matches!(failure, ConnectError::Unknown), "{failure:?}");
     }
 }

@@ -53,6 +53,8 @@ counters! {
     locked_out,
     /// Client connections whose TLS handshake failed.
     tls_failed,
+    /// Requests and connections refused because they come from this proxy itself.
+    loops,
     /// Requests for a destination that the rules reject.
     refused_destinations,
     /// Requests whose server was not found, not reachable or answered invalidly.

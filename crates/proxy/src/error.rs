@@ -50,6 +50,14 @@ pub enum Error {
         /// Cause.
         source: io::Error,
     },
+    /// The limit of open files leaves no room for a connection.
+    #[error("this process may open only {limit} files, and the proxy needs {needed} for one connection")]
+    FewFiles {
+        /// Limit of the process.
+        limit: u64,
+        /// Smallest limit that serves one connection.
+        needed: u64,
+    },
     /// The status socket cannot be opened.
     #[error(transparent)]
     Socket(linux::unix_socket::BindError),
@@ -84,13 +92,14 @@ impl Error {
                 "encrypt by `[upstream.tls]`, or accept the risk: `clear_passwords = true` in `[upstream]`"
             }
             Self::NoTls { .. } => "TLS is for HTTP and SOCKS5, and needs `certificate` and `key` in `[tls]`",
+            Self::FewFiles { .. } => "raise it: `ulimit -n 4096`, or `LimitNOFILE=` of the systemd unit",
             Self::Setup { .. } => "",
             Self::AlreadyRunning(_) => "see `tandem proxy status`; stop it before starting another one",
         }
     }
 
-    /// Whether the system lacks a privilege or a kernel feature.
+    /// Whether the system lacks a privilege, a kernel feature or descriptors.
     pub fn is_lack(&self) -> bool {
-        matches!(self, Self::System(linux::Error::Lacks { .. }))
+        matches!(self, Self::System(linux::Error::Lacks { .. }) | Self::FewFiles { .. })
     }
 }

@@ -161,7 +161,7 @@ fn work(shared: &Arc<Shared>, tx: &mpsc::SyncSender<Started>) {
         config.workers.or_else(|| thread::available_parallelism().ok().map(Into::into)).unwrap_or(1);
     let built = Builder::new_multi_thread()
         .worker_threads(workers)
-        .max_blocking_threads(config.limits.lookups.max(1) + MAX_VERIFICATIONS + 4)
+        .max_blocking_threads(MAX_VERIFICATIONS + 4)
         .thread_name("proxy")
         .enable_all()
         .build();

@@ -17,6 +17,10 @@ pub(crate) enum Cause {
     DestinationIpProhibited,
     /// The host name does not resolve.
     DnsError,
+    /// No name server answered in time.
+    DnsTimeout,
+    /// The request has passed this proxy before.
+    ProxyLoopDetected,
     /// The attempt timed out.
     ConnectionTimeout,
     /// The server refused the connection.

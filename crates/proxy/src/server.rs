@@ -6,6 +6,7 @@ use crate::config::Listen;
 use crate::connect::{ConnectError, Dialer};
 use crate::connection;
 use crate::counters::Counters;
+use crate::descriptors::Descriptors;
 use crate::destination::Destination;
 use crate::latency::LiveLatencies;
 use crate::listener::{Listeners, Opened};
@@ -20,7 +21,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::SyncSender;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 use tokio::net::TcpStream;
 use tokio::sync::{Notify, mpsc, watch};
@@ -74,8 +75,8 @@ pub(crate) struct Shared {
     log_limit: LogLimit,
     pub(crate) logins: Logins,
     began: Instant,
-    /// Limit of open files of this process.
-    files: u64,
+    /// Division of the descriptors of this process, once listeners are open.
+    descriptors: OnceLock<Descriptors>,
     listening: Mutex<Vec<Listening>>,
 }
 
@@ -99,7 +100,7 @@ impl Shared {
             log: RwLock::default(),
             log_limit: LogLimit::default(),
             began: Instant::now(),
-            files: linux::process::open_file_limit(),
+            descriptors: OnceLock::new(),
             listening: Mutex::default(),
         }
     }
@@ -168,9 +169,10 @@ impl Shared {
         }
     }
 
-    /// Connection limit: two files per connection, minus a reserve for the proxy itself.
+    /// Connection limit: that of the configuration, or for which there are descriptors.
     fn connection_limit(&self, config: &Config) -> u64 {
-        (config.limits.connections as u64).min(self.files.saturating_sub(64) / 2)
+        let configured = config.limits.connections as u64;
+        self.descriptors.get().map_or(configured, |descriptors| descriptors.connections(config))
     }
 
     /// Connection limit of one client. With fewer files than configured connections it shrinks in
@@ -329,14 +331,17 @@ impl Server {
             let listener = status::bind_metrics(metrics)?;
             server.status_tasks.push(tokio::spawn(status::serve_metrics(listener, metrics.clone(), source)));
         }
-        if server.shared.connection_limit(&config) < config.limits.connections as u64 {
+        let log = server.shared.open_access_log(&config)?;
+        let descriptors = Descriptors::of_process(&config)?;
+        server.shared.dialer.reduce(&config, &descriptors);
+        if descriptors.connections(&config) < config.limits.connections as u64 {
             warn!(
                 "connection limit reduced to {}: this process may open {} files (ulimit -n)",
-                server.shared.connection_limit(&config),
-                server.shared.files
+                descriptors.connections(&config),
+                descriptors.limit
             );
         }
-        let log = server.shared.open_access_log(&config)?;
+        _ = server.shared.descriptors.set(descriptors);
         server.shared.use_access_log(log);
         for one in opened {
             server.listeners.add(one);

@@ -2,21 +2,18 @@
 
 use crate::config::{Config, Upstream};
 use crate::connect::{
-    ConnectError, Connected, Dialer, MAX_CONNECT_ATTEMPTS, Transport, connect_first, race, read_some,
-    write_all,
+    Ask, ConnectError, Connected, Dialed, Dialer, MAX_CONNECT_ATTEMPTS, Transport, connect_first, race,
+    read_some, write_all,
 };
-use crate::destination::Destination;
 use crate::front::{convert, http};
 use crate::refusal::{Cause, Refusal};
 use crate::stream::Stream;
 use linux::socket;
 use std::fmt::Write as _;
 use std::io::{self, ErrorKind};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::TcpStream;
-use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 /// Bytes read of the body of an upstream proxy's refusal.
@@ -29,31 +26,30 @@ const REASON_WAIT: Duration = Duration::from_secs(1);
 struct Route {
     addresses: Arc<[SocketAddr]>,
     transport: Transport,
-    parallel: Arc<Semaphore>,
 }
 
 impl Route {
-    async fn of(dialer: &Dialer, config: &Config, upstream: &Upstream) -> Result<Self, ConnectError> {
-        let mut addresses = dialer.resolve(&upstream.destination).await?;
+    async fn of(
+        (dialer, config): (&Dialer, &Config),
+        upstream: &Upstream,
+        client: IpAddr,
+    ) -> Result<Self, ConnectError> {
+        let mut addresses = dialer.resolve(config, &upstream.destination, client).await?;
         addresses.truncate(MAX_CONNECT_ATTEMPTS);
-        Ok(Self {
-            addresses: addresses.into(),
-            transport: Transport { protocol: upstream.protocol, mark: config.mark },
-            parallel: Arc::clone(&dialer.parallel),
-        })
+        Ok(Self { addresses: addresses.into(), transport: dialer.transport(config, upstream.protocol) })
     }
 
     /// Runs `exchange` on a connection to the upstream proxy. If the connection ends before the
     /// response, it runs again on a connection to one of the other addresses.
-    async fn exchange<T, F>(&self, exchange: impl Fn(TcpStream) -> F) -> Result<T, ConnectError>
+    async fn exchange<T, F>(&self, exchange: impl Fn(Dialed) -> F) -> Result<T, ConnectError>
     where
         F: Future<Output = Result<T, ExchangeError>> + Send,
     {
         let mut left = self.addresses.to_vec();
         loop {
-            let stream = self.connect(&left).await?;
-            let used = stream.peer_addr();
-            match exchange(stream).await {
+            let dialed = self.connect(&left).await?;
+            let used = dialed.stream.peer_addr();
+            match exchange(dialed).await {
                 Ok(result) => return Ok(result),
                 Err(ExchangeError::Refused(refusal)) => return Err(ConnectError::Upstream(refusal)),
                 Err(ExchangeError::Lost(error)) => {
@@ -66,8 +62,8 @@ impl Route {
         }
     }
 
-    async fn connect(&self, addresses: &[SocketAddr]) -> Result<TcpStream, ConnectError> {
-        connect_first(addresses, self.transport, &self.parallel).await.map_err(|error| {
+    async fn connect(&self, addresses: &[SocketAddr]) -> Result<Dialed, ConnectError> {
+        connect_first(addresses, &self.transport).await.map_err(|error| {
             // A reset follows a completed handshake; a port without a listener gives "refused".
             ConnectError::Upstream(if error.kind() == ErrorKind::ConnectionReset {
                 Refusal::of_error(&error)
@@ -95,28 +91,28 @@ impl From<io::Error> for ExchangeError {
 
 /// Requests a tunnel from the upstream proxy with CONNECT.
 pub(crate) async fn connect_by_http(
-    dialer: &Dialer,
-    config: &Config,
+    (dialer, config): (&Dialer, &Config),
     upstream: &Upstream,
-    destination: &Destination,
+    Ask { destination, client, via, .. }: Ask<'_>,
 ) -> Result<Connected, ConnectError> {
-    let route = Route::of(dialer, config, upstream).await?;
+    let route = Route::of((dialer, config), upstream, client).await?;
     let mut request = format!("CONNECT {destination} HTTP/1.1\r\nHost: {destination}\r\n");
     if let Some(credential) = &upstream.credential {
         _ = write!(request, "Proxy-Authorization: {}\r\n", credential.to_basic());
     }
-    request.push_str("\r\n");
+    let before = if via.is_empty() { "" } else { ", " };
+    _ = write!(request, "Via: {via}{before}1.1 {}\r\n\r\n", dialer.pseudonym);
     let request = request.as_bytes();
-    route.exchange(|tcp| exchange_http(upstream, tcp, request, config.limits.head)).await
+    route.exchange(|dialed| exchange_http(upstream, dialed, request, config.limits.head)).await
 }
 
 async fn exchange_http(
     upstream: &Upstream,
-    tcp: TcpStream,
+    Dialed { stream, registration }: Dialed,
     request: &[u8],
     max_head_len: usize,
 ) -> Result<Connected, ExchangeError> {
-    let stream = upstream.secure(tcp).await?;
+    let stream = upstream.secure(stream).await?;
     write_all(&stream, request).await?;
     let mut buffer = Vec::new();
     let response = loop {
@@ -134,7 +130,7 @@ async fn exchange_http(
     };
     buffer.drain(..response.length);
     if (200..300).contains(&response.status) {
-        return Ok(Connected { stream, early_data: buffer });
+        return Ok(Connected { stream, early_data: buffer, registration });
     }
     read_reason(&stream, &mut buffer, response.body).await;
     Err(ExchangeError::Refused(Refusal::of_response(&response, &buffer)))
@@ -164,12 +160,12 @@ async fn read_reason(stream: &Stream, buffer: &mut Vec<u8>, body: http::Framing)
 
 /// Requests a connection to one of `peers` from a converter (RFC 8803): each is tried as in RFC 8305.
 pub(crate) async fn connect_by_convert(
-    dialer: &Dialer,
-    config: &Config,
+    (dialer, config): (&Dialer, &Config),
     upstream: &Upstream,
+    ask: Ask<'_>,
     peers: Vec<SocketAddr>,
 ) -> Result<Connected, ConnectError> {
-    let route = Route::of(dialer, config, upstream).await?;
+    let route = Route::of((dialer, config), upstream, ask.client).await?;
     race(&peers, &dialer.parallel, |peer| {
         let route = route.clone();
         async move { convert(&route, peer).await }
@@ -182,7 +178,7 @@ async fn convert(route: &Route, peer: SocketAddr) -> Result<Connected, ConnectEr
     let mut cookie: Option<Vec<u8>> = None;
     loop {
         let request = convert::encode_request(peer, cookie.as_deref());
-        match route.exchange(|tcp| exchange_convert(tcp, &request)).await? {
+        match route.exchange(|dialed| exchange_convert(dialed, &request)).await? {
             Answer::Connected(connected) => return Ok(connected),
             Answer::Cookie(wanted) if cookie.is_none() => cookie = Some(wanted),
             Answer::Cookie(_) => {
@@ -199,8 +195,8 @@ enum Answer {
     Cookie(Vec<u8>),
 }
 
-async fn exchange_convert(tcp: TcpStream, request: &[u8]) -> Result<Answer, ExchangeError> {
-    let stream = Stream::Tcp(tcp);
+async fn exchange_convert(dialed: Dialed, request: &[u8]) -> Result<Answer, ExchangeError> {
+    let (stream, registration) = (Stream::Tcp(dialed.stream), dialed.registration);
     write_all(&stream, request).await?;
     let mut buffer = Vec::new();
     let (length, answer) = loop {
@@ -213,7 +209,7 @@ async fn exchange_convert(tcp: TcpStream, request: &[u8]) -> Result<Answer, Exch
     };
     let convert::Response::Failed(code, value) = answer else {
         buffer.drain(..length);
-        return Ok(Answer::Connected(Connected { stream, early_data: buffer }));
+        return Ok(Answer::Connected(Connected { stream, early_data: buffer, registration }));
     };
     // RFC 8803, section 6.2.7, requires a reset here.
     _ = socket::abort(&stream);

@@ -66,7 +66,7 @@ fn serve(arguments: &Proxy, terminal: Terminal) -> Result<(), Failure> {
     }
     let socket = config.socket.clone();
     let (stop, reload) = daemon_flags(!io::stdin().is_terminal())?;
-    linux::process::raise_open_file_limit(2 * config.limits.connections as u64 + 64);
+    linux::process::raise_open_file_limit(proxy::descriptors_needed(&config));
     let proxy = proxy::Proxy::start(config, None).map_err(|error| failure(&error))?;
     let manager = ServiceManager::new();
     ServiceManager::ready();

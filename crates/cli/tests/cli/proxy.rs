@@ -177,6 +177,35 @@ fn rules_hold_at_a_proxy_with_an_upstream() {
     assert!(told.code == 3 && told.err.contains("this rule can never match"), "{}", told.err);
 }
 
+/// The program under a limit of open files.
+fn with_open_files(place: &Place, limit: u32) -> Command {
+    let mut command = Command::new("sh");
+    let program = place.command(&[]).get_program().to_owned();
+    let script = format!("ulimit -n {limit}; exec \"$0\" proxy --config proxy.toml");
+    command.arg("-c").arg(script).arg(program).current_dir(place.path());
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    command
+}
+
+#[test]
+fn low_limit_of_open_files_is_served_as_far_as_it_goes_or_refused() {
+    let place = configured("");
+    let told = with_open_files(&place, 24).output().expect("sh runs");
+    let log = String::from_utf8_lossy(&told.stderr);
+    assert_eq!(told.status.code(), Some(4), "{log}");
+    assert!(log.contains("may open only 24 files") && log.contains("ulimit -n"), "{log}");
+
+    let child = with_open_files(&place, 96).spawn().expect("sh runs");
+    let running = Running { child, place };
+    until("it answers", || running.status().is_some());
+    let most = running.status().expect("it answers")["most_connections"].as_u64().expect("a number");
+    assert!((1..40).contains(&most), "{most}");
+    let server = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let to = server.local_addr().expect("an address");
+    let tunnels: Vec<_> = (0..most).map(|_| running.tunnel(to)).collect();
+    assert!(tunnels.iter().all(|(_, first)| first == "HTTP/1.1 200"), "all places are served at once");
+}
+
 #[test]
 fn killed_proxy_does_not_hinder_the_next() {
     let mut running = begin(configured(""));

@@ -56,6 +56,13 @@ pub(super) static PROXY: Table = Table {
             example: "{ address = \"proxy.example:1080\" }",
         },
         Key {
+            name: "name_servers",
+            shape: List { of: &Text, min: 0, max: 16 },
+            need: Default("[]"),
+            doc: "DNS servers, each an address with or without a port; those of /etc/resolv.conf if empty",
+            example: "[\"192.0.2.53\", \"127.0.0.1:5353\"]",
+        },
+        Key {
             name: "limits",
             shape: Shape::Table(&LIMITS),
             need: Default("{}"),
@@ -385,9 +392,16 @@ static LIMITS: Table = Table {
         Key {
             name: "lookups",
             shape: Integer { min: 1, max: 1000 },
-            need: Default("32"),
+            need: Default("128"),
             doc: "concurrent name lookups",
             example: "64",
+        },
+        Key {
+            name: "lookups_per_client",
+            shape: Integer { min: 1, max: 1000 },
+            need: Default("16"),
+            doc: "concurrent name lookups per client; further ones wait",
+            example: "8",
         },
     ],
 };

@@ -34,6 +34,8 @@ pub struct Config {
     pub upstream: Option<Upstream>,
     /// Transport to servers. MPTCP falls back to TCP where the server lacks it.
     pub servers: Protocol,
+    /// Name servers; those of the system if empty.
+    pub name_servers: Vec<SocketAddr>,
     /// Resource limits.
     pub limits: Limits,
     /// Time, beyond one round trip, for which a subflow may hold queued data before the proxy
@@ -174,6 +176,8 @@ pub struct Limits {
     pub head: usize,
     /// Concurrent name lookups.
     pub lookups: usize,
+    /// Concurrent name lookups per client.
+    pub lookups_per_client: usize,
 }
 
 /// Timeouts.
@@ -227,6 +231,7 @@ impl Default for Config {
             destinations: Rules::default(),
             upstream: None,
             servers: Protocol::Tcp,
+            name_servers: Vec::new(),
             limits: Limits::default(),
             ahead: Self::AHEAD,
             timeouts: Timeouts::default(),
@@ -243,7 +248,7 @@ impl Default for Config {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { connections: 10_000, per_client: 1000, head: 32 << 10, lookups: 32 }
+        Self { connections: 10_000, per_client: 1000, head: 32 << 10, lookups: 128, lookups_per_client: 16 }
     }
 }
 

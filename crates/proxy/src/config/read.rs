@@ -12,8 +12,12 @@ use linux::socket::Protocol;
 use quantities::Quantities as _;
 use schema::node::{Fields, Node};
 use schema::{Diagnostic, Problems};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
+
+/// Port of name servers.
+const DNS_PORT: u16 = 53;
 
 /// Commented example with every key, as `tandem proxy example-config` prints it.
 pub const EXAMPLE: &str = include_str!("example.toml");
@@ -67,6 +71,7 @@ impl Reader<'_, '_> {
             config.destinations = self.destinations(fields);
         }
         config.servers = protocol(root, "servers");
+        config.name_servers = self.name_servers(root);
         config.upstream = root.fields("upstream").and_then(|fields| self.upstream(fields));
         if let Some(fields) = root.fields("limits") {
             let number = |key, default| {
@@ -77,6 +82,7 @@ impl Reader<'_, '_> {
             limits.per_client = number("per_client", limits.per_client);
             limits.head = number("head", limits.head);
             limits.lookups = number("lookups", limits.lookups);
+            limits.lookups_per_client = number("lookups_per_client", limits.lookups_per_client);
         }
         let time =
             |fields: &Fields, key: &str| fields.time(key).map(|time| Duration::from_nanos(time.as_nanos()));
@@ -186,6 +192,23 @@ impl Reader<'_, '_> {
             }
         }
         rules
+    }
+
+    fn name_servers(&mut self, root: &Fields) -> Vec<SocketAddr> {
+        let mut servers = Vec::new();
+        for node in root.list("name_servers") {
+            let Some(text) = node.text() else { continue };
+            let address = text.parse().map(|address| SocketAddr::new(address, DNS_PORT));
+            match address.or_else(|_| text.parse::<SocketAddr>()) {
+                Ok(server) => servers.push(server),
+                Err(_) => {
+                    self.problems
+                        .add(node.span.clone(), format!("`{}` is not an address", schema::read::clip(text)))
+                        .expected("such as `192.0.2.53`, `127.0.0.1:5353` or `[2001:db8::53]:53`");
+                }
+            }
+        }
+        servers
     }
 
     fn ports(&mut self, fields: &Fields) -> Ports {

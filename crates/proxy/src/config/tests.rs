@@ -51,12 +51,13 @@ fn example_contains_every_key() {
 fn every_key_is_parsed() {
     let config = read(
         "servers = 'mptcp'\nworkers = 3\naccess_log = '-'\nlog = 'warn'\nagent = '/tmp/b.sock'\n\
+        name_servers = ['192.0.2.53', '[::1]:5353']\n\
         [[listen]]\naddress = '192.0.2.1:5124'\nserve = 'convert'\nprotocol = 'tcp'\n\
         [clients]\nallow = ['192.0.2.0/24']\nusers = 'users'\nclear_passwords = true\n\
         [destinations]\nallow = ['10.0.0.0/8']\ndeny = ['10.1.0.0/16']\nports = [80, '8000-8100']\n\
         nat64 = ['2001:db8:64::/96']\n\
         [upstream]\naddress = 'a.example:1080'\ncredential = 'one'\nclear_passwords = true\n\
-        [limits]\nconnections = 5\nper_client = 4\nhead = 2048\nlookups = 2\n\
+        [limits]\nconnections = 5\nper_client = 4\nhead = 2048\nlookups = 2\nlookups_per_client = 1\n\
         [timeouts]\nhandshake = '1s'\nconnect = '2s'\nidle = '3s'\nwrite = '2500ms'\nkeep_alive = '4s'\ntotal = '5s'\ndrain = '6s'\n\
         [status]\nsocket = '/tmp/a.sock'\nmetrics = '192.0.2.1:9464'\nmetrics_from = ['192.0.2.0/24']\n",
     )

@@ -77,6 +77,8 @@ fn code(failure: &ConnectError) -> (Code, u8) {
         Cause::ConnectionRefused => (Code::ConnectionReset, 0),
         Cause::DestinationIpUnroutable => (Code::Unreachable, 1),
         Cause::DnsError
+        | Cause::DnsTimeout
+        | Cause::ProxyLoopDetected
         | Cause::ConnectionTimeout
         | Cause::ConnectionTerminated
         | Cause::TlsCertificateError

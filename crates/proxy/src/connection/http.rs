@@ -1,12 +1,13 @@
 //! Client session for HTTP: requests in sequence, until CONNECT opens a tunnel.
 
 use super::exchange::{ExchangeError, exchange};
-use super::{Access, Client, Fin, READ_CHUNK_BYTES, TOO_SLOW, unless_revoked};
+use super::{Access, Client, Fin, LOOP, READ_CHUNK_BYTES, TOO_SLOW, unless_revoked};
 use crate::access::{self, LogRecord};
 use crate::connect::{ConnectError, Connected, read_some};
 use crate::counters::Counters;
 use crate::destination::Destination;
 use crate::front::http::{self, Framing, PSEUDONYM, ParseError, Request, RequestKind};
+use crate::outgoing::Registration;
 use crate::refusal::Cause;
 use crate::relay;
 use crate::server::Phase;
@@ -20,6 +21,8 @@ use tokio::time::{Instant, timeout_at};
 pub(super) struct ServerConnection {
     destination: Destination,
     pub(super) stream: Stream,
+    /// Entry in the table of own connections.
+    _registration: Registration,
     /// Bytes received and not yet forwarded.
     pub(super) buffer: Vec<u8>,
     /// Whether it has answered a request before.
@@ -71,6 +74,15 @@ pub(super) async fn serve(client: &mut Client) -> Option<Connected> {
             }
             continue;
         }
+        if request.has_passed(&client.shared.dialer.pseudonym) {
+            client.log_context.outcome = LOOP;
+            Counters::count(&client.counters().loops);
+            let bad = ParseError { status: 502, reason: "the request has passed this proxy before (Via)" };
+            let fields = format!("Proxy-Status: {PSEUDONYM}; error={}\r\n", Cause::ProxyLoopDetected.name());
+            respond_error(client, bad, &fields).await;
+            return None;
+        }
+        client.via.clone_from(&request.via);
         if request.kind == RequestKind::Tunnel {
             match client
                 .connect(&request.destination, client.config.servers, Fin::DisconnectWithoutData)
@@ -126,7 +138,9 @@ async fn next_request(client: &mut Client, is_kept: bool) -> Result<Option<Reque
     }
     loop {
         // A head usually arrives in one segment, so parsing it again from the start is rare.
-        if let Some(request) = http::read_request(&client.buffer, client.config.limits.head)? {
+        if let Some(request) =
+            http::read_request_as(&client.shared.dialer.pseudonym, &client.buffer, client.config.limits.head)?
+        {
             return Ok(Some(request));
         }
         match client.read().await {
@@ -201,6 +215,7 @@ async fn connect_to_server(client: &mut Client, request: &Request) -> Option<Ser
         Ok(connected) => Some(ServerConnection {
             destination: request.destination.clone(),
             stream: connected.stream,
+            _registration: connected.registration,
             buffer: connected.early_data,
             used: false,
         }),
@@ -245,7 +260,7 @@ fn log_request(client: &Client, request: &Request, status: u16, (began, up, down
 async fn respond_connect_error(client: &Client, failure: &ConnectError) {
     let status = match failure.cause() {
         Cause::DestinationIpProhibited => 403,
-        Cause::ConnectionTimeout => 504,
+        Cause::ConnectionTimeout | Cause::DnsTimeout => 504,
         _ => 502,
     };
     let fields = format!("Proxy-Status: {PSEUDONYM}; error={}\r\n", failure.cause().name());

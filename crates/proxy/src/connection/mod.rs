@@ -10,7 +10,7 @@ mod transparent;
 use crate::Config;
 use crate::access::{self, LogRecord, SubflowStats};
 use crate::config::{Listen, ListenerProtocol};
-use crate::connect::{self, ConnectError, Connected, read_some};
+use crate::connect::{self, Ask, ConnectError, Connected, read_some};
 use crate::counters::{ByteCounters, Counters};
 use crate::credentials::Credential;
 use crate::destination::Destination;
@@ -36,6 +36,8 @@ use tokio::time::{Instant, timeout_at};
 const TOO_SLOW: &str = "too slow";
 /// Outcome of a session that does not reach its end, because the proxy ends first.
 const CUT: &str = "shutdown";
+/// Outcome of a connection or a request of this proxy itself.
+const LOOP: &str = "loop";
 /// Outcome of a client without a TLS session.
 const TLS_FAILED: &str = "tls failed";
 /// Bytes read at once before the relay starts.
@@ -60,6 +62,8 @@ pub(crate) struct Client {
     number: u64,
     /// HTTP requests received.
     requests: u32,
+    /// Proxies that the current request has passed (`Via`).
+    via: String,
     /// User who has logged in.
     user: Option<Arc<User>>,
     /// Bytes relayed from the client; `down` counts bytes to the client.
@@ -125,7 +129,12 @@ pub(crate) async fn serve(
     };
     let since = Instant::now();
     let deadline = since + config.timeouts.handshake;
-    let stream = match (listen.tls, &config.tls) {
+    let local = stream.local_addr();
+    if local.is_ok_and(|local| shared.dialer.outgoing.is_own(address, local)) {
+        Counters::count(&shared.counters.loops);
+        log_context.outcome = LOOP;
+    }
+    let stream = match (listen.tls && log_context.outcome != LOOP, &config.tls) {
         (false, _) => Stream::Tcp(stream),
         // A reload has just removed the certificate and the listener.
         (true, None) => {
@@ -156,10 +165,15 @@ pub(crate) async fn serve(
         buffer: Vec::new(),
         since,
         log_context,
+        via: String::new(),
         user: None,
         up: AtomicU64::new(0),
         down: AtomicU64::new(0),
     };
+    if client.log_context.outcome == LOOP {
+        _ = socket::abort(&client.stream);
+        return client.log();
+    }
     if client.log_context.outcome == TLS_FAILED {
         return client.log();
     }
@@ -328,9 +342,10 @@ impl Client {
     ) -> Result<Connected, ConnectError> {
         self.log_context.destination = Some(destination.clone());
         let began = Instant::now();
+        let ask = Ask { destination, protocol, client: client_key(self.address.ip()), via: &self.via };
         let connected = tokio::select! {
             biased;
-            connected = self.shared.dialer.connect(&self.config, destination, protocol) => connected,
+            connected = self.shared.dialer.connect(&self.config, ask) => connected,
             () = until_client_is_gone(&self.stream, &mut self.buffer, fin) => Err(ConnectError::Abandoned),
         };
         match &connected {

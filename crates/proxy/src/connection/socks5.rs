@@ -70,12 +70,13 @@ fn reply(failure: &ConnectError) -> Reply {
     match failure.cause() {
         Cause::DestinationIpProhibited => Reply::NotAllowed,
         Cause::DnsError => Reply::HostUnreachable,
-        Cause::ConnectionTimeout => Reply::TtlExpired,
+        Cause::ConnectionTimeout | Cause::DnsTimeout => Reply::TtlExpired,
         Cause::ConnectionRefused => Reply::Refused,
         Cause::DestinationIpUnroutable => Reply::NetworkUnreachable,
         Cause::ConnectionTerminated
         | Cause::TlsCertificateError
         | Cause::HttpRequestDenied
+        | Cause::ProxyLoopDetected
         | Cause::ProxyInternalError => Reply::ConnectError,
     }
 }

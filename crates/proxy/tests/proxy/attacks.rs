@@ -1,14 +1,15 @@
 //! Attacks on the proxy. `docs/design/proxy-threats.md` lists each with its test.
 
 use crate::support::{
-    connect, echo, listen, local, read_head, read_to_end, request, server, start, tunnel, wait_until,
+    connect, echo, listen, local, protocol, read_head, read_to_end, request, server, start, tunnel,
+    wait_until,
 };
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use tandem_proxy::config::ListenerProtocol;
+use tandem_proxy::config::{ListenerProtocol, Upstream, UpstreamProtocol};
 use tandem_proxy::credentials::Credential;
 use tandem_proxy::users::Users;
 use tandem_proxy::{Config, Error, Proxy};
@@ -399,9 +400,38 @@ fn request_to_the_proxy_itself_does_not_loop() {
     let (proxy, at) = start(local());
     let answer =
         request(at, &format!("GET http://{at}/ HTTP/1.1\r\nHost: {at}\r\nConnection: close\r\n\r\n"));
-    assert!(answer.starts_with("HTTP/1.1 400 ") && answer.contains("this is a proxy"), "{answer}");
+    assert!(answer.starts_with("HTTP/1.1 502 "), "{answer}");
     wait_until("the connections end", || proxy.totals().open == 0);
-    assert_eq!(proxy.totals().accepted, 2);
+    assert_eq!((proxy.totals().accepted, proxy.totals().loops), (2, 1));
+}
+
+#[test]
+fn loop_of_two_proxies_is_found_by_via() {
+    // Each of two proxies has the other one as its upstream.
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let second = free.local_addr().unwrap();
+    let upstream = |at: SocketAddr| {
+        Some(Upstream::new(at.to_string().parse().unwrap(), UpstreamProtocol::Connect, protocol()))
+    };
+    let (one, first) = start(Config { upstream: upstream(second), ..local() });
+    drop(free);
+    let mut config = Config { upstream: upstream(first), ..local() };
+    config.listen[0].address = second;
+    let (other, _) = start(config);
+    for (nth, ask) in [
+        "CONNECT example.org:443 HTTP/1.1\r\nHost: example.org\r\n\r\n",
+        "GET http://example.org/ HTTP/1.1\r\nHost: example.org\r\n\r\n",
+    ]
+    .iter()
+    .enumerate()
+    {
+        let answer = request(first, ask);
+        assert!(answer.starts_with("HTTP/1.1 502 "), "{answer}");
+        assert!(answer.contains("error=proxy_loop_detected"), "{answer}");
+        assert!(answer.contains("the request has passed this proxy before (Via)"), "{answer}");
+        assert_eq!((one.totals().loops, other.totals().loops), (nth as u64 + 1, 0));
+    }
+    assert_eq!((one.totals().accepted, other.totals().accepted), (4, 2), "a loop ends after one round");
 }
 
 #[test]

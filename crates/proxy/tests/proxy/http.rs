@@ -42,7 +42,7 @@ fn request_is_forwarded_and_answered() {
     let to = site(|head| {
         assert!(
             head.starts_with("GET /a?b HTTP/1.1\r\nHost: 127.0.0.1:")
-                && head.contains("\r\nVia: 1.1 tandem\r\n")
+                && head.contains("\r\nVia: 1.1 tandem-")
         );
         "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello".to_owned()
     });

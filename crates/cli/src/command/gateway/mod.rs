@@ -131,7 +131,7 @@ impl Parts {
     /// Starts proxy and agent, then redirects; `None` if `stop` is set meanwhile. A failure stops the
     /// parts that run already.
     fn start(plan: Plan, stop: &AtomicBool) -> Result<Option<Self>, Failure> {
-        linux::process::raise_open_file_limit(2 * plan.proxy.limits.connections as u64 + 64);
+        linux::process::raise_open_file_limit(proxy::descriptors_needed(&plan.proxy));
         let proxy = proxy::Proxy::start(plan.proxy, None).map_err(|error| command::proxy::failure(&error))?;
         let stop_agent = Arc::new(AtomicBool::new(false));
         let options = Options { dry_run: false, state: state(), socket: runtime().join("agent.sock") };

@@ -10,8 +10,9 @@ mod response;
 
 pub use body::{ChunkDecoder, ChunkEvent, Framing};
 pub use head::{MAX_FIELDS, ParseError};
-pub use request::{Request, RequestKind, read as read_request};
+pub use request::{Request, RequestKind, read as read_request, read_as as read_request_as};
 pub use response::{Response, read as read_response};
 
-/// Name of this proxy in `Via` (RFC 9110, section 7.6.3).
+/// Name of this program in `Proxy-Status` and in `Via` of responses; requests carry a name that is
+/// unique per proxy (RFC 9110, section 7.6.3).
 pub const PSEUDONYM: &str = "tandem";

@@ -21,6 +21,15 @@ pub struct Request {
     pub is_http10: bool,
     /// Credential of `Proxy-Authorization`, if it is well-formed.
     pub credential: Option<Credential>,
+    /// Received `Via` fields, joined by commas.
+    pub via: String,
+}
+
+impl Request {
+    /// Whether the request has passed the proxy with this pseudonym (RFC 9110, section 7.6.3).
+    pub fn has_passed(&self, pseudonym: &str) -> bool {
+        self.via.split([',', ' ', '\t']).any(|word| word.eq_ignore_ascii_case(pseudonym))
+    }
 }
 
 /// Kind of request.
@@ -45,6 +54,14 @@ pub enum RequestKind {
 /// # Errors
 /// The request is malformed, ambiguous or not in a form for proxies.
 pub fn read(buffer: &[u8], max_len: usize) -> Result<Option<Request>, ParseError> {
+    read_as(PSEUDONYM, buffer, max_len)
+}
+
+/// As [`read`], for a proxy that has this `pseudonym` in `Via`.
+///
+/// # Errors
+/// As for [`read`].
+pub fn read_as(pseudonym: &str, buffer: &[u8], max_len: usize) -> Result<Option<Request>, ParseError> {
     // Skip one empty line: old clients send it after a body (RFC 9112, section 2.2).
     let skip = if buffer.starts_with(b"\r\n") { 2 } else { 0 };
     let Some(head) = Head::read(&buffer[skip..], max_len)? else { return Ok(None) };
@@ -65,6 +82,7 @@ pub fn read(buffer: &[u8], max_len: usize) -> Result<Option<Request>, ParseError
         keep_alive: !hop.close && (minor == 1 || hop.keep_alive),
         is_http10: minor == 0,
         credential: authorization.and_then(Credential::from_basic),
+        via: via(&head),
     };
     if method == b"CONNECT" {
         if framing.is_some() {
@@ -97,10 +115,22 @@ pub fn read(buffer: &[u8], max_len: usize) -> Result<Option<Request>, ParseError
     if body == Framing::Chunked {
         out.extend_from_slice(b"Transfer-Encoding: chunked\r\n");
     }
-    out.extend_from_slice(format!("Via: 1.{minor} {PSEUDONYM}\r\n\r\n").as_bytes());
+    out.extend_from_slice(format!("Via: 1.{minor} {pseudonym}\r\n\r\n").as_bytes());
     let method = String::from_utf8_lossy(method).into_owned();
     request.kind = RequestKind::Forward { method, head: out, body };
     Ok(Some(request))
+}
+
+/// Values of the `Via` fields, joined by commas.
+fn via(head: &Head<'_>) -> String {
+    let mut via = String::new();
+    for value in head.all("via") {
+        if !via.is_empty() {
+            via.push_str(", ");
+        }
+        via.push_str(&String::from_utf8_lossy(value));
+    }
+    via
 }
 
 /// Method, target and minor version.

@@ -1,0 +1,351 @@
+//! Name resolution by DNS, with a cache and a budget of lookups per client.
+//!
+//! hickory-resolver asks the name servers of resolv.conf(5), after hosts(5). Both files are read again
+//! when they change. A client whose names get no answer uses up only its own budget.
+
+use crate::config::Limits;
+use crate::destination::NameKind;
+use hickory_resolver::TokioResolver;
+use hickory_resolver::config::{ConnectionConfig, NameServerConfig, ResolverConfig};
+use hickory_resolver::net::runtime::TokioRuntimeProvider;
+use hickory_resolver::net::{DnsError, NetError};
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+use tokio::sync::Semaphore;
+use tracing::warn;
+
+/// Files that configure resolution.
+const FILES: [&str; 2] = ["/etc/resolv.conf", "/etc/hosts"];
+/// Time between two looks at these files.
+const RELOAD_INTERVAL: Duration = Duration::from_secs(5);
+/// Addresses kept of an answer.
+const MAX_ADDRESSES: usize = 16;
+/// Names in the cache.
+const MAX_CACHED_NAMES: usize = 4096;
+/// Longest time in the cache, for an answer and for the absence of a name.
+const MAX_TTL: Duration = Duration::from_secs(3600);
+const MAX_NEGATIVE_TTL: Duration = Duration::from_secs(60);
+
+/// Failed lookup.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LookupError {
+    /// There is no such name, or it has no address.
+    Unknown,
+    /// No name server answered in time.
+    TimedOut,
+}
+
+type Addresses = Arc<[IpAddr]>;
+
+/// Resolver of names, shared by all connections.
+#[derive(Debug)]
+pub(crate) struct Resolver {
+    state: Mutex<State>,
+    cache: Mutex<Cache>,
+    /// Permits for all lookups together.
+    lookups: Semaphore,
+    /// Budgets of clients that look up names at the moment.
+    clients: Mutex<HashMap<IpAddr, Arc<Semaphore>>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    dns: Option<TokioResolver>,
+    /// Name servers of the configuration; those of the system if empty.
+    servers: Vec<SocketAddr>,
+    /// Times of change of [`FILES`].
+    changed: [Option<SystemTime>; 2],
+    checked: Option<Instant>,
+}
+
+impl Resolver {
+    pub(crate) fn new(lookups: usize) -> Self {
+        Self {
+            state: Mutex::default(),
+            cache: Mutex::default(),
+            lookups: Semaphore::new(lookups),
+            clients: Mutex::default(),
+        }
+    }
+
+    /// Removes permits for lookups.
+    pub(crate) fn reduce(&self, permits: usize) {
+        self.lookups.forget_permits(permits);
+    }
+
+    /// Addresses of a lowercase name, for `client`, which is a key as of limits. `servers` are the
+    /// configured name servers; without any, the system's are asked.
+    pub(crate) async fn lookup(
+        &self,
+        name: &str,
+        client: IpAddr,
+        (limits, servers): (&Limits, &[SocketAddr]),
+    ) -> Result<Addresses, LookupError> {
+        if let Some(addresses) = NameKind::of(name).addresses() {
+            return known(addresses.into());
+        }
+        let dns = self.current_resolver(servers);
+        if let Some(addresses) = lock(&self.cache).get(name, Instant::now()) {
+            return known(addresses);
+        }
+        let budget = Budget::of(self, client, limits.lookups_per_client.max(1));
+        let (_own, _shared) = (budget.permits.acquire().await, self.lookups.acquire().await);
+        // A lookup of the same name may have ended meanwhile.
+        if let Some(addresses) = lock(&self.cache).get(name, Instant::now()) {
+            return known(addresses);
+        }
+        let dns = dns.ok_or(LookupError::Unknown)?;
+        let (addresses, ttl) = ask(&dns, name).await?;
+        lock(&self.cache).insert(name, Arc::clone(&addresses), Instant::now() + ttl);
+        known(addresses)
+    }
+
+    /// The DNS client for the current configuration; `None` if its construction fails.
+    fn current_resolver(&self, servers: &[SocketAddr]) -> Option<TokioResolver> {
+        let mut state = lock(&self.state);
+        let is_due = state.checked.is_none_or(|checked| checked.elapsed() >= RELOAD_INTERVAL);
+        if is_due || state.servers != servers {
+            state.checked = Some(Instant::now());
+            let changed = FILES.map(|path| std::fs::metadata(path).and_then(|file| file.modified()).ok());
+            if state.dns.is_none() || state.changed != changed || state.servers != servers {
+                state.changed = changed;
+                state.servers = servers.to_vec();
+                state.dns = build(servers).inspect_err(|error| warn!("cannot resolve names: {error}")).ok();
+                *lock(&self.cache) = Cache::default();
+            }
+        }
+        state.dns.clone()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn known(addresses: Addresses) -> Result<Addresses, LookupError> {
+    if addresses.is_empty() { Err(LookupError::Unknown) } else { Ok(addresses) }
+}
+
+fn build(servers: &[SocketAddr]) -> Result<TokioResolver, NetError> {
+    let own = |servers: &[SocketAddr]| {
+        let servers = servers.iter().map(|server| {
+            let connections = [ConnectionConfig::udp(), ConnectionConfig::tcp()].map(|mut connection| {
+                connection.port = server.port();
+                connection
+            });
+            NameServerConfig::new(server.ip(), true, connections.to_vec())
+        });
+        let config = ResolverConfig::from_parts(None, Vec::new(), servers.collect());
+        TokioResolver::builder_with_config(config, TokioRuntimeProvider::default())
+    };
+    let mut builder = if servers.is_empty() {
+        // As libc does without resolv.conf: ask this host.
+        TokioResolver::builder_tokio().unwrap_or_else(|_| own(&[SocketAddr::from((Ipv4Addr::LOCALHOST, 53))]))
+    } else {
+        own(servers)
+    };
+    let options = builder.options_mut();
+    // The cache of this module holds addresses alone, so its memory has a bound.
+    options.cache_size = 0;
+    // One socket for each query, as the budget of descriptors expects.
+    options.num_concurrent_reqs = 1;
+    options.max_active_requests = 1024;
+    builder.build()
+}
+
+/// Asks for both address families. Absent names have no addresses.
+async fn ask(dns: &TokioResolver, name: &str) -> Result<(Addresses, Duration), LookupError> {
+    match dns.lookup_ip(name).await {
+        Ok(found) => {
+            let ttl = found.valid_until().saturating_duration_since(Instant::now()).min(MAX_TTL);
+            Ok((found.iter().take(MAX_ADDRESSES).collect(), ttl))
+        }
+        Err(NetError::Dns(DnsError::NoRecordsFound(none))) => {
+            let ttl = Duration::from_secs(none.negative_ttl.unwrap_or(0).into()).min(MAX_NEGATIVE_TTL);
+            Ok((Arc::default(), ttl))
+        }
+        Err(NetError::Timeout) => Err(LookupError::TimedOut),
+        Err(_) => Err(LookupError::Unknown),
+    }
+}
+
+/// A client's share of the lookups; removed from the table with its last lookup.
+struct Budget<'a> {
+    resolver: &'a Resolver,
+    client: IpAddr,
+    permits: Arc<Semaphore>,
+}
+
+impl<'a> Budget<'a> {
+    fn of(resolver: &'a Resolver, client: IpAddr, permits: usize) -> Self {
+        let permits = Arc::clone(
+            lock(&resolver.clients).entry(client).or_insert_with(|| Arc::new(Semaphore::new(permits))),
+        );
+        Self { resolver, client, permits }
+    }
+}
+
+impl Drop for Budget<'_> {
+    fn drop(&mut self) {
+        let mut clients = lock(&self.resolver.clients);
+        // The table and this budget.
+        if Arc::strong_count(&self.permits) == 2 {
+            clients.remove(&self.client);
+        }
+    }
+}
+
+/// Answers by name, in two generations: when the younger is full it replaces the older, so the cache
+/// has a bound and needs no list of uses.
+#[derive(Debug, Default)]
+struct Cache {
+    young: HashMap<Box<str>, Answer>,
+    old: HashMap<Box<str>, Answer>,
+}
+
+#[derive(Debug, Clone)]
+struct Answer {
+    addresses: Addresses,
+    until: Instant,
+}
+
+impl Cache {
+    fn get(&mut self, name: &str, now: Instant) -> Option<Addresses> {
+        let valid = |answer: &&Answer| answer.until > now;
+        if let Some(answer) = self.young.get(name).filter(valid) {
+            return Some(Arc::clone(&answer.addresses));
+        }
+        let answer = self.old.remove(name).filter(|answer| valid(&answer))?;
+        let addresses = Arc::clone(&answer.addresses);
+        self.insert(name, answer.addresses, answer.until);
+        Some(addresses)
+    }
+
+    fn insert(&mut self, name: &str, addresses: Addresses, until: Instant) {
+        if self.young.len() >= MAX_CACHED_NAMES / 2 {
+            self.old = std::mem::take(&mut self.young);
+        }
+        self.young.insert(name.into(), Answer { addresses, until });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::UdpSocket;
+    use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+    use tokio::time::timeout;
+
+    /// Name server on loopback that counts queries for A. It never answers names that begin with
+    /// `never`, knows no name that begins with `none`, and answers others with 192.0.2.1 and the TTL
+    /// in seconds of the name's first digit.
+    fn name_server() -> (SocketAddr, Arc<AtomicUsize>) {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let (at, queries) = (socket.local_addr().unwrap(), Arc::new(AtomicUsize::new(0)));
+        let counter = Arc::clone(&queries);
+        std::thread::spawn(move || {
+            let mut query = [0; 512];
+            while let Ok((length, from)) = socket.recv_from(&mut query) {
+                let end = 12 + query[12..].iter().position(|&byte| byte == 0).unwrap() + 5;
+                let (label, is_a) =
+                    (String::from_utf8_lossy(&query[13..end]).into_owned(), query[end - 3] == 1);
+                counter.fetch_add(usize::from(is_a), SeqCst);
+                if label.starts_with("never") || length < end {
+                    continue;
+                }
+                let (code, answers) = if label.starts_with("none") { (3, 0) } else { (0, u8::from(is_a)) };
+                let mut reply = query[..end].to_vec();
+                reply[2..4].copy_from_slice(&[0x81, 0x80 | code]);
+                reply[4..12].copy_from_slice(&[0, 1, 0, answers, 0, 0, 0, 0]);
+                if answers == 1 {
+                    let ttl = label.bytes().find(u8::is_ascii_digit).map_or(60, |digit| digit - b'0');
+                    reply.extend([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, ttl, 0, 4, 192, 0, 2, 1]);
+                }
+                socket.send_to(&reply, from).unwrap();
+            }
+        });
+        (at, queries)
+    }
+
+    fn client(last: u8) -> IpAddr {
+        Ipv4Addr::new(192, 0, 2, last).into()
+    }
+
+    #[tokio::test]
+    async fn black_holed_names_of_one_client_leave_others_alone() {
+        let (server, _) = name_server();
+        let servers = [server];
+        let limits = Limits { lookups: 8, lookups_per_client: 4, ..Limits::default() };
+        let resolver = Arc::new(Resolver::new(limits.lookups));
+        let attack: Vec<_> = (0..200)
+            .map(|nth| {
+                let resolver = Arc::clone(&resolver);
+                tokio::spawn(async move {
+                    resolver.lookup(&format!("never{nth}.test"), client(1), (&limits, &servers)).await
+                })
+            })
+            .collect();
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        for nth in 0..20 {
+            let name = format!("good-a{nth}.test");
+            let lookup = resolver.lookup(&name, client(2), (&limits, &servers));
+            let found = timeout(Duration::from_secs(2), lookup).await.expect("it is answered at once");
+            assert_eq!(found.as_deref(), Ok(&[client(1)][..]), "{name}");
+        }
+        assert_eq!(lock(&resolver.clients).len(), 1, "only the attacker waits");
+        attack.iter().for_each(tokio::task::JoinHandle::abort);
+        for task in attack {
+            _ = task.await;
+        }
+        assert_eq!(lock(&resolver.clients).len(), 0);
+        assert_eq!(resolver.lookups.available_permits(), limits.lookups);
+    }
+
+    #[tokio::test]
+    async fn answers_are_cached_by_their_ttl() {
+        let (server, queries) = name_server();
+        let (limits, servers) = (Limits::default(), [server]);
+        let resolver = Resolver::new(8);
+        let ask = async |name| resolver.lookup(name, client(2), (&limits, &servers)).await;
+        for _ in 0..3 {
+            assert_eq!(ask("one1.test").await.as_deref(), Ok(&[client(1)][..]));
+        }
+        assert_eq!(queries.load(SeqCst), 1);
+        tokio::time::sleep(Duration::from_millis(1100)).await;
+        ask("one1.test").await.unwrap();
+        assert_eq!(queries.load(SeqCst), 2, "the answer has expired");
+        for _ in 0..2 {
+            ask("zero0.test").await.unwrap();
+        }
+        assert_eq!(queries.load(SeqCst), 4, "a TTL of zero is not cached");
+        assert_eq!(ask("none.test").await, Err(LookupError::Unknown));
+        assert_eq!(ask("localhost").await.unwrap().len(), 2);
+        assert_eq!(ask("127.1").await.as_deref(), Ok(&[IpAddr::from(Ipv4Addr::LOCALHOST)][..]));
+    }
+
+    #[tokio::test]
+    async fn name_without_an_answer_times_out() {
+        let (server, _) = name_server();
+        let (limits, servers) = (Limits::default(), [server]);
+        let resolver = Resolver::new(8);
+        let lookup = resolver.lookup("never.test", client(2), (&limits, &servers));
+        let found = timeout(Duration::from_secs(30), lookup).await.expect("it ends by itself");
+        assert_eq!(found, Err(LookupError::TimedOut));
+    }
+
+    #[test]
+    fn cache_has_a_bound_and_keeps_used_names() {
+        let (mut cache, now) = (Cache::default(), Instant::now());
+        let until = now + Duration::from_secs(60);
+        cache.insert("used.test", Arc::from([client(1)]), until);
+        for nth in 0..3 * MAX_CACHED_NAMES {
+            cache.insert(&format!("{nth}.test"), Arc::default(), until);
+            assert!(cache.get("used.test", now).is_some(), "{nth}");
+            assert!(cache.young.len() + cache.old.len() <= MAX_CACHED_NAMES);
+        }
+        assert_eq!(cache.get("0.test", now), None, "the oldest names go");
+        assert_eq!(cache.get("used.test", until), None, "expired");
+    }
+}
