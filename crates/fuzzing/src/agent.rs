@@ -40,8 +40,8 @@ pub fn agent_state(bytes: &[u8]) {
                 period: Period::Month { from: 31 },
                 at_cap: CapAction::Close,
             };
-            let next = allowance.period.next(usage.period, Zone::default());
-            usage.advance(&allowance, next, Zone::default());
+            let next = allowance.period.next(usage.period, &Zone::default());
+            usage.advance(&allowance, next, &Zone::default(), |_| false);
             assert!(usage.period <= next);
         }
     }

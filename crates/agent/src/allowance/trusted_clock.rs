@@ -27,18 +27,18 @@ impl TrustedClock {
     /// Starts from the wall clock at `uptime` seconds after boot. `known` is the latest civil time
     /// known from before: a wall clock behind it has not been set yet.
     pub fn new(wall: i64, uptime: i64, known: i64) -> Self {
-        Self { offset: wall.max(known) - uptime, candidate: None, jump: None }
+        Self { offset: wall.max(known).saturating_sub(uptime), candidate: None, jump: None }
     }
 
     /// Continues a clock of the same boot, which showed `time` at `uptime`.
     pub fn resumed(time: i64, uptime: i64) -> Self {
-        Self { offset: time - uptime, candidate: None, jump: None }
+        Self { offset: time.saturating_sub(uptime), candidate: None, jump: None }
     }
 
     /// Updates the clock and returns the trusted time.
     pub fn update(&mut self, wall: i64, uptime: i64) -> i64 {
         let before = self.time(uptime);
-        let offset = wall - uptime;
+        let offset = wall.saturating_sub(uptime);
         if wall < EARLIEST_VALID_TIME {
             return before;
         }
@@ -61,7 +61,7 @@ impl TrustedClock {
 
     /// Trusted time at `uptime` seconds after boot.
     pub fn time(&self, uptime: i64) -> i64 {
-        self.offset + uptime
+        self.offset.saturating_add(uptime)
     }
 
     /// True when the wall clock jumped ahead over `boundary`, instead of reaching it second by
