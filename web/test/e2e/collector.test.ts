@@ -118,14 +118,41 @@ test('record reaches `tandem serve`, also after a kill and restart of the collec
   }
 });
 
+test('page plays private content and posts with the password that the browser asked for', {
+  skip: skip.length === 0 ? false : `needs ${skip.join(', ')}`,
+}, async () => {
+  const folder = await testVideo({ seconds: 4, segmentSeconds: 1, fps: 25, kbps: [200], audio: false });
+  const directory = await mkdtemp(join(tmpdir(), 'tandem-collector-'));
+  const database = join(directory, 's.db');
+  const options = ['--web', 'dist', '--content', folder, '--private-content', '--database', database];
+  const collector = await Collector.start(['--listen', '127.0.0.1:0', ...options], { TANDEM_TOKEN: 'sesame' });
+  const browser = await launch();
+  try {
+    const manifest = `${collector.origin}/content/manifest.mpd`;
+    assert.equal((await fetch(manifest)).status, 401);
+    const { page, errors } = await open(browser, { httpCredentials: { username: 'me', password: 'sesame' } });
+    await page.goto(`${collector.origin}/?maxBuffer=4`);
+    await page.getByLabel('Address of').fill(manifest);
+    await page.getByRole('button', { name: 'Play', exact: true }).click();
+    await page.locator('#phase[data-phase=finished]').waitFor();
+    await page.getByText('Session delivered to the collector').waitFor();
+    assert.deepEqual(errors, []);
+  } finally {
+    await browser.close();
+    await collector.kill();
+    await rm(directory, { recursive: true, force: true });
+  }
+});
+
 class Collector {
   private constructor(
     readonly origin: string,
     readonly child: ChildProcess,
   ) {}
 
-  static async start(arguments_: readonly string[]): Promise<Collector> {
-    const child = spawn(TANDEM, ['serve', ...arguments_], { stdio: ['ignore', 'pipe', 'inherit'] });
+  static async start(arguments_: readonly string[], variables: NodeJS.ProcessEnv = {}): Promise<Collector> {
+    const env = { ...process.env, ...variables };
+    const child = spawn(TANDEM, ['serve', ...arguments_], { env, stdio: ['ignore', 'pipe', 'inherit'] });
     const [address] = (await once(createInterface(child.stdout), 'line')) as [string];
     return new Collector(new URL(address).origin, child);
   }

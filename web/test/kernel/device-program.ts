@@ -13,7 +13,10 @@ import { PLAYING } from './markers.ts';
 const [tandem = '', upstream = '', content = '', file = ''] = process.argv.slice(2);
 const PROXY_PORT = 1080;
 
-const proxy = spawn(tandem, ['proxy', '--upstream', upstream, '--listen', `127.0.0.1:${PROXY_PORT}`], {
+const listen = `127.0.0.1:${PROXY_PORT}`;
+// Both halves check destinations.
+const rules = ['--allow-destination', '10.77.0.0/16'];
+const proxy = spawn(tandem, ['proxy', '--upstream', upstream, '--listen', listen, ...rules], {
   stdio: ['ignore', 'inherit', 'inherit'],
 });
 await waitForListener(PROXY_PORT);

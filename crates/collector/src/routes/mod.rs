@@ -126,8 +126,10 @@ impl Site {
                     tokio::time::sleep(WRONG_TOKEN_PAUSE).await;
                 }
                 let mut answer = error(StatusCode::UNAUTHORIZED, "missing or wrong token", &[]);
-                let asked = HeaderValue::from_static("Basic realm=\"tandem\", charset=\"UTF-8\", Bearer");
-                answer.headers_mut().insert(header::WWW_AUTHENTICATE, asked);
+                // One field for each scheme: Chromium reads a list in one field as invalid.
+                for scheme in ["Basic realm=\"tandem\", charset=\"UTF-8\"", "Bearer"] {
+                    answer.headers_mut().append(header::WWW_AUTHENTICATE, HeaderValue::from_static(scheme));
+                }
                 answer
             }
             Some(_) if is_deletion(&request, &path) => {
