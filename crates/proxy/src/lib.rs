@@ -30,6 +30,7 @@ mod listener;
 mod log_limit;
 mod logins;
 mod outgoing;
+mod permits;
 mod proxy;
 mod refusal;
 mod relay;

@@ -11,7 +11,7 @@ use crate::status::Listening;
 use linux::socket::{self, Options, Protocol};
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
@@ -44,6 +44,8 @@ struct Listener {
 pub(crate) struct Listeners {
     shared: Arc<Shared>,
     all: Vec<Listener>,
+    /// Sockets that a reload has replaced, and that may still accept.
+    retiring: Vec<(SocketAddr, Weak<TcpListener>)>,
 }
 
 /// New socket that accepts nothing yet.
@@ -68,7 +70,7 @@ pub(crate) struct Change(Vec<Step>);
 
 impl Listeners {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
-        Self { shared, all: Vec::new() }
+        Self { shared, all: Vec::new(), retiring: Vec::new() }
     }
 
     /// Starts to accept.
@@ -115,11 +117,16 @@ impl Listeners {
     pub(crate) fn prepare(&self, wanted: &[Listen]) -> Result<Change, Error> {
         let kept = self.match_listeners(wanted);
         let is_leaving = |index: &usize| !kept.contains(&Some(*index)) && !self.all[*index].is_foreign;
-        let leaving: Vec<_> = (0..self.all.len()).filter(is_leaving).map(|index| &self.all[index]).collect();
+        let leaving = (0..self.all.len()).filter(is_leaving).map(|index| {
+            let old = &self.all[index];
+            (old.address, Arc::clone(&old.socket))
+        });
+        let retiring = self.retiring.iter().filter_map(|(address, old)| Some((*address, old.upgrade()?)));
+        let leaving: Vec<_> = leaving.chain(retiring).collect();
         let opened = open_beside(&leaving, wanted, &kept);
-        for old in leaving {
+        for (_, old) in leaving {
             // With the flag, the kernel would distribute new connections over both sockets.
-            _ = socket::set_reuse_port(&old.socket, false);
+            _ = socket::set_reuse_port(&old, false);
         }
         opened.map(Change)
     }
@@ -149,6 +156,7 @@ impl Listeners {
 
     /// Exchanges the listeners. Serves the connections that wait at those that close.
     pub(crate) async fn apply(&mut self, change: Change) {
+        self.retiring.retain(|(_, socket)| socket.strong_count() > 0);
         let mut old: Vec<_> = std::mem::take(&mut self.all).into_iter().map(Some).collect();
         for step in change.0 {
             match step {
@@ -172,8 +180,10 @@ impl Listeners {
             }
             info!("stopped listening at {} ({})", one.address, one.listen.serve.name());
             let is_covered = self.all.iter().any(|new| covers(new.address, one.address));
+            let replaced = (one.address, Arc::downgrade(&one.socket));
             let retire = retire(Arc::clone(&self.shared), one, is_covered);
             if is_covered {
+                self.retiring.push(replaced);
                 tokio::spawn(retire);
             } else {
                 // An address that is no longer configured accepts nothing once the reload is done.
@@ -199,7 +209,9 @@ async fn retire(shared: Arc<Shared>, old: Listener, has_successor: bool) {
     // By system calls: the runtime may not have seen the latest connections.
     let Ok(socket) = old.socket.as_fd().try_clone_to_owned() else { return };
     let socket = std::net::TcpListener::from(socket);
-    while let Ok((stream, client)) = socket.accept() {
+    // Bounded, because new clients may connect as fast as this loop accepts.
+    for _ in 0..socket::ACCEPT_QUEUE_LEN {
+        let Ok((stream, client)) = socket.accept() else { return };
         if stream.set_nonblocking(true).is_ok()
             && let Ok(stream) = TcpStream::from_std(stream)
         {
@@ -210,7 +222,11 @@ async fn retire(shared: Arc<Shared>, old: Listener, has_successor: bool) {
 
 /// Opens the sockets of the `wanted` listeners without an old one. Shares ports with the `leaving`
 /// listeners.
-fn open_beside(leaving: &[&Listener], wanted: &[Listen], kept: &[Option<usize>]) -> Result<Vec<Step>, Error> {
+fn open_beside(
+    leaving: &[(SocketAddr, Arc<TcpListener>)],
+    wanted: &[Listen],
+    kept: &[Option<usize>],
+) -> Result<Vec<Step>, Error> {
     let mut steps = Vec::new();
     for (listen, kept) in wanted.iter().zip(kept) {
         if let Some(index) = kept {
@@ -218,9 +234,9 @@ fn open_beside(leaving: &[&Listener], wanted: &[Listen], kept: &[Option<usize>])
             continue;
         }
         let overlaps: Vec<_> =
-            leaving.iter().filter(|old| old.address.port() == listen.address.port()).collect();
-        for old in &overlaps {
-            socket::set_reuse_port(&old.socket, true)?;
+            leaving.iter().filter(|(address, _)| address.port() == listen.address.port()).collect();
+        for (_, old) in &overlaps {
+            socket::set_reuse_port(old, true)?;
         }
         let listener = bind(listen, None, !overlaps.is_empty())?;
         if !overlaps.is_empty() {

@@ -12,13 +12,14 @@ use crate::latency::LiveLatencies;
 use crate::listener::{Listeners, Opened};
 use crate::log_limit::LogLimit;
 use crate::logins::Logins;
+use crate::permits::Clients;
+pub(crate) use crate::permits::{ConnectionPermit, client_key};
 use crate::status::{self, Listening, Status};
 use crate::{Config, Error};
 use linux::socket;
 use linux::unix_socket::SocketFile;
-use std::collections::HashMap;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
@@ -65,12 +66,12 @@ pub(crate) struct Shared {
     pub(crate) phase: watch::Sender<Phase>,
     pub(crate) requests: mpsc::UnboundedSender<Request>,
     received: Mutex<Option<mpsc::UnboundedReceiver<Request>>>,
-    /// Open connections per client.
-    clients: Mutex<HashMap<IpAddr, usize>>,
+    /// Open connections by client.
+    pub(crate) clients: Clients,
     /// Connections aborted at the end of the drain timeout.
     pub(crate) broken_off: AtomicU64,
     /// Notified when a connection ends.
-    ended: Notify,
+    pub(crate) ended: Notify,
     log: RwLock<Option<Arc<AccessLog>>>,
     log_limit: LogLimit,
     pub(crate) logins: Logins,
@@ -94,7 +95,7 @@ impl Shared {
             phase: watch::Sender::new(Phase::Serving),
             requests,
             received: Mutex::new(Some(received)),
-            clients: Mutex::default(),
+            clients: Clients::default(),
             broken_off: AtomicU64::new(0),
             ended: Notify::new(),
             log: RwLock::default(),
@@ -155,6 +156,16 @@ impl Shared {
         }
     }
 
+    /// Warns if one client of a network can take all places.
+    fn warn_of_greedy_clients(&self, config: &Config) {
+        let is_open = config.listen.iter().any(|one| !one.address.ip().to_canonical().is_loopback());
+        if is_open && self.per_client_limit(config) >= self.connection_limit(config) {
+            warn!(
+                "one client can take all connections: `limits.per_client` is not below `limits.connections`"
+            );
+        }
+    }
+
     /// Logs a failed accept, unless it is one of many.
     pub(crate) fn log_failed_accept(&self, error: &io::Error) {
         if self.log_limit.admit() {
@@ -170,14 +181,14 @@ impl Shared {
     }
 
     /// Connection limit: that of the configuration, or for which there are descriptors.
-    fn connection_limit(&self, config: &Config) -> u64 {
+    pub(crate) fn connection_limit(&self, config: &Config) -> u64 {
         let configured = config.limits.connections as u64;
         self.descriptors.get().map_or(configured, |descriptors| descriptors.connections(config))
     }
 
     /// Connection limit of one client. With fewer files than configured connections it shrinks in
     /// proportion, so that one client does not take all places.
-    fn per_client_limit(&self, config: &Config) -> u64 {
+    pub(crate) fn per_client_limit(&self, config: &Config) -> u64 {
         let (limits, total) = (&config.limits, self.connection_limit(config));
         let share =
             (u128::from(total) * limits.per_client as u128).div_ceil(limits.connections.max(1) as u128);
@@ -255,52 +266,6 @@ enum LogChange {
     Replace(Option<Arc<AccessLog>>),
 }
 
-/// Permit for one client connection; released on drop.
-pub(crate) struct ConnectionPermit {
-    shared: Arc<Shared>,
-    client: IpAddr,
-}
-
-impl ConnectionPermit {
-    /// Acquires a permit, unless a limit is reached.
-    fn take(shared: &Arc<Shared>, config: &Config, client: IpAddr) -> Option<Self> {
-        let client = client_key(client);
-        let mut clients = shared.clients.lock().unwrap_or_else(PoisonError::into_inner);
-        if shared.counters.open.load(Relaxed) >= shared.connection_limit(config) {
-            return None;
-        }
-        let count = clients.entry(client).or_default();
-        if *count as u64 >= shared.per_client_limit(config) {
-            return None;
-        }
-        *count += 1;
-        Counters::count(&shared.counters.open);
-        Some(Self { shared: Arc::clone(shared), client })
-    }
-}
-
-impl Drop for ConnectionPermit {
-    fn drop(&mut self) {
-        let mut clients = self.shared.clients.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = clients.get_mut(&self.client) {
-            *count -= 1;
-            if *count == 0 {
-                clients.remove(&self.client);
-            }
-        }
-        self.shared.counters.open.fetch_sub(1, Relaxed);
-        self.shared.ended.notify_waiters();
-    }
-}
-
-/// Key of a client for limits: an IPv4 address, or an IPv6 /64 prefix.
-pub(crate) fn client_key(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(address) => IpAddr::V6((u128::from(address) & (u128::MAX << 64)).into()),
-        address @ IpAddr::V4(_) => address,
-    }
-}
-
 /// The proxy's listeners and status socket.
 pub(crate) struct Server {
     shared: Arc<Shared>,
@@ -342,6 +307,7 @@ impl Server {
             );
         }
         _ = server.shared.descriptors.set(descriptors);
+        server.shared.warn_of_greedy_clients(&config);
         server.shared.use_access_log(log);
         for one in opened {
             server.listeners.add(one);
@@ -402,6 +368,7 @@ impl Server {
         // Nothing fails from here on.
         self.shared.use_access_log(log);
         self.shared.warn_of_restart(&config);
+        self.shared.warn_of_greedy_clients(&config);
         self.shared.logins.replace_users(config.clients.users.clone());
         *self.shared.config.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
         self.listeners.apply(change).await;

@@ -25,6 +25,9 @@ const MPTCP_FULL_INFO: i32 = 4;
 /// Maximum number of subflows reported: the first, eight additional ones, and closing ones.
 const MAX_SUBFLOWS: usize = 32;
 
+/// Length of a listener's accept queue, by default.
+pub const ACCEPT_QUEUE_LEN: i32 = 4096;
+
 /// Transport protocol of a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocol {
@@ -51,7 +54,7 @@ pub struct Options {
     pub no_delay: bool,
     /// Connect timeout; `None` is the kernel's own.
     pub timeout: Option<Duration>,
-    /// Length of the accept queue; `None` is 4096.
+    /// Length of the accept queue; `None` is [`ACCEPT_QUEUE_LEN`].
     pub backlog: Option<i32>,
     /// On a listener: accept connections to foreign addresses, as redirected by TPROXY
     /// (`IP_TRANSPARENT`, ip(7)).
@@ -90,7 +93,7 @@ pub fn listen(address: SocketAddr, protocol: Protocol, options: &Options) -> Res
     }
     sockopt::set_socket_reuseaddr(&socket, true)
         .and_then(|()| net::bind(&socket, &address))
-        .and_then(|()| net::listen(&socket, options.backlog.unwrap_or(4096)))
+        .and_then(|()| net::listen(&socket, options.backlog.unwrap_or(ACCEPT_QUEUE_LEN)))
         .map_err(|error| Error::system(doing(), error))?;
     Ok(socket.into())
 }

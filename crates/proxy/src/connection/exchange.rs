@@ -89,6 +89,8 @@ pub(super) async fn exchange(
             return Err(if stale { ExchangeError::Stale } else { ExchangeError::BeforeResponse(bad) });
         }
         bytes_up.add(head.len() as u64);
+        // The response may be here before the client's side is polled.
+        progress.request_sent.store(*body == Framing::Empty, Relaxed);
         let download = relay.run(&mut server.buffer, method, request);
         let download = pin!(players::report_while(watch, &relay.size, down, download));
         let upload = BodyRelay { from: stream, to: &server.stream, bytes: bytes_up, options };

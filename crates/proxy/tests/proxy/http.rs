@@ -71,6 +71,19 @@ fn pipelined_requests_are_answered_in_order() {
 }
 
 #[test]
+fn persistent_connection_survives_fast_responses() {
+    let (proxy, at) = start(local());
+    let to = site(|_| "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".to_owned());
+    let mut stream = connect(at);
+    for nth in 0..500 {
+        stream.write_all(get(to, "").as_bytes()).unwrap();
+        assert!(read_head(&mut stream).starts_with("HTTP/1.1 200 "), "{nth}");
+    }
+    wait_until("the last one is counted", || proxy.totals().requests == 500);
+    assert_eq!(proxy.totals().accepted, 1);
+}
+
+#[test]
 fn responses_of_every_framing_are_relayed() {
     let (_proxy, at) = start(local());
     let body = "0123456789".repeat(30_000);

@@ -136,3 +136,26 @@ fn reload_resizes_the_limits_of_connections() {
     }
     drop(held);
 }
+
+#[test]
+fn flood_of_connections_does_not_delay_a_reload() {
+    let port = free_port();
+    let (proxy, first) = start(at("127.0.0.1", port, ListenerProtocol::Auto));
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    drop(TcpStream::connect(first));
+                }
+            });
+        }
+        for nth in 0..6 {
+            let address = ["127.0.0.2", "127.0.0.1"][nth % 2];
+            let start = std::time::Instant::now();
+            proxy.reload(at(address, port, ListenerProtocol::Auto)).unwrap();
+            assert!(start.elapsed() < std::time::Duration::from_secs(5), "{:?}", start.elapsed());
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+}
