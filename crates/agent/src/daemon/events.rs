@@ -5,15 +5,15 @@ use super::interface_state::InterfaceState;
 use super::rules::RuleSteering;
 use crate::{Error, Steering};
 use linux::pm::Event;
-use linux::route::Route;
+use linux::route::{Change, Route};
 use policy::InterfaceKind;
 use tracing::{debug, info, warn};
 use units::Duration;
 
 /// Time for which events are left unread after an overrun or an error.
 const EVENT_PAUSE: Duration = Duration::from_millis(100);
-/// Bound of the unread events that are discarded before a listing.
-const MAX_DISCARDED_EVENTS: usize = 100_000;
+/// Overruns after which the agent stops to discard events: the sockets may report them for ever.
+const MAX_OVERRUNS: usize = 8;
 /// Delay before another attempt to list the kernel's state.
 const LIST_RETRY_DELAY: Duration = Duration::from_secs(1);
 
@@ -60,15 +60,18 @@ impl Agent {
         }
     }
 
+    /// Reads and drops the events that are queued at present.
     fn discard_events(&mut self) {
         let now = std::time::Duration::ZERO;
-        for _ in 0..MAX_DISCARDED_EVENTS {
-            let links = matches!(self.monitor.next(now), Ok(Some(_)));
-            let connections =
-                self.events.as_mut().is_some_and(|events| matches!(events.next(now), Ok(Some(_))));
-            if !links && !connections {
+        let mut overruns = 0;
+        while overruns < MAX_OVERRUNS {
+            let link = self.monitor.next(now).ok().flatten();
+            let connection = self.events.as_mut().and_then(|events| events.next(now).ok().flatten());
+            if link.is_none() && connection.is_none() {
                 return;
             }
+            let is_overrun = link == Some(Change::Overrun) || connection == Some(Event::Overrun);
+            overruns += usize::from(is_overrun);
         }
     }
 
