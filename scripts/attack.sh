@@ -5,6 +5,7 @@
 #   TANDEM_FUZZ_SECONDS  seconds of libFuzzer for each target        60
 #   TANDEM_SEEDS         connections of the soak                     1000000
 #   TANDEM_MUTANTS       mutated files for the program               100000
+#   TANDEM_KILLS         kills of a collector at 500 posts a second   20
 #   TANDEM_CUTS          cuts of a path under transfers (root)       1000
 #   TANDEM_LOAD_CONNECTIONS, TANDEM_LOAD_SECONDS  of a proxy (root)  10000, 600
 # `sh scripts/attack.sh PART…` runs some parts only: fuzz, soak, program.
@@ -39,6 +40,8 @@ soak() {
 
 program() {
     cargo test -p tandem-cli --test cli attack:: -- --nocapture || return
+    TANDEM_KILLS="${TANDEM_KILLS:-20}" TANDEM_ROUND_MS="${TANDEM_ROUND_MS:-3000}" \
+        cargo test -p tandem-cli --test cli collector::acknowledged -- --nocapture || return
     if [ "$(id -u)" != 0 ]; then
         echo "not run: the attacks that need root" >&2
         return 1

@@ -140,8 +140,7 @@ fn every_listed_attack_has_a_test() {
             let names: Vec<&str> = tests.split('`').skip(1).step_by(2).collect();
             assert!(!names.is_empty(), "no test: {row}");
             for name in names {
-                let is_test =
-                    all.contains(&format!("fn {name}(")) || all.contains(&format!("test(\"{name}\""));
+                let is_test = all.contains(&format!("fn {name}(")) || all.contains(&format!("test('{name}'"));
                 assert!(is_test, "no such test: {name}");
                 count += 1;
             }
