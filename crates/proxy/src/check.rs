@@ -24,7 +24,8 @@ impl Check {
                 ListenerProtocol::Transparent => check.privilege().unwrap_or(state),
                 _ => state,
             };
-            check.row("listener", format!("{} ({})", listen.address, listen.serve.name()), state);
+            let over = if listen.tls { " over TLS" } else { "" };
+            check.row("listener", format!("{} ({}{over})", listen.address, listen.serve.name()), state);
         }
         if let Some(upstream) = &config.upstream {
             let host = upstream.destination.to_string();
@@ -40,11 +41,16 @@ impl Check {
                     "does not resolve".to_owned()
                 }
             };
-            let speak = if upstream.speak == UpstreamProtocol::Connect { "connect" } else { "convert" };
+            let speak = match upstream.speak {
+                UpstreamProtocol::Connect if upstream.tls.is_some() => "connect over TLS",
+                UpstreamProtocol::Connect => "connect",
+                UpstreamProtocol::Convert => "convert",
+            };
             check.row("upstream", format!("{host} ({speak})"), state);
         }
         let clients = if config.clients.allow.is_empty() && config.clients.users.is_empty() {
-            "this host only".to_owned()
+            let by_certificate = config.listen.iter().any(|one| config.demands_certificate(one));
+            if by_certificate { "with a certificate" } else { "this host only" }.to_owned()
         } else {
             let allow = config.clients.allow.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
             let users = if config.clients.users.is_empty() { "" } else { " with a password" };

@@ -2,6 +2,7 @@
 
 pub(crate) mod agent;
 pub(crate) mod capture;
+mod certificates;
 pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod completions;

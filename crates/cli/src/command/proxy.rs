@@ -1,5 +1,6 @@
 //! `tandem proxy`.
 
+use super::certificates::Certificates;
 use crate::arguments::{Proxy, ProxyCommand, ProxyRules, ProxyStatus};
 use crate::failure::{Failure, reason};
 use crate::logging::log_daemon;
@@ -65,6 +66,7 @@ fn serve(arguments: &Proxy, terminal: Terminal) -> Result<(), Failure> {
         config.socket = free_socket(terminal);
     }
     let socket = config.socket.clone();
+    let mut certificates = Certificates::of(&config, arguments.config.as_deref());
     let (stop, reload) = daemon_flags(!io::stdin().is_terminal())?;
     linux::process::raise_open_file_limit(proxy::descriptors_needed(&config));
     let proxy = proxy::Proxy::start(config, None).map_err(|error| failure(&error))?;
@@ -72,9 +74,9 @@ fn serve(arguments: &Proxy, terminal: Terminal) -> Result<(), Failure> {
     ServiceManager::ready();
     while !stop.load(Ordering::Relaxed) {
         thread::sleep(Duration::from_millis(100));
-        if reload.swap(false, Ordering::Relaxed) {
+        if reload.swap(false, Ordering::Relaxed) || certificates.have_changed() {
             ServiceManager::reloading();
-            if let Err(why) = reload_from(arguments, socket.as_ref(), &proxy) {
+            if let Err(why) = reload_from(arguments, socket.as_ref(), (&proxy, &mut certificates)) {
                 warn!("the configuration stays as it was:\n{}", why.to_text());
             }
             ServiceManager::ready();
@@ -96,7 +98,11 @@ fn serve(arguments: &Proxy, terminal: Terminal) -> Result<(), Failure> {
 }
 
 /// Reads the configuration again and applies it.
-fn reload_from(arguments: &Proxy, socket: Option<&PathBuf>, proxy: &proxy::Proxy) -> Result<(), Failure> {
+fn reload_from(
+    arguments: &Proxy,
+    socket: Option<&PathBuf>,
+    (proxy, certificates): (&proxy::Proxy, &mut Certificates),
+) -> Result<(), Failure> {
     let config = match &arguments.config {
         Some(path) => read(path)?,
         None => from_command_line(arguments),
@@ -104,6 +110,7 @@ fn reload_from(arguments: &Proxy, socket: Option<&PathBuf>, proxy: &proxy::Proxy
     linux::process::raise_open_file_limit(2 * config.limits.connections as u64 + 64);
     // The default path is chosen at the start.
     let config = Config { socket: config.socket.clone().or_else(|| socket.cloned()), ..config };
+    *certificates = Certificates::of(&config, arguments.config.as_deref());
     proxy.reload(config).map_err(|error| failure(&error))
 }
 

@@ -22,6 +22,7 @@ mod provenance;
 mod proxy;
 mod proxy_log;
 mod proxy_service;
+mod proxy_tls;
 mod results;
 mod shipped;
 mod support;

@@ -56,6 +56,8 @@ pub struct Config {
     pub metrics: Option<MetricsListener>,
     /// UNIX socket of a local agent that receives player state from the CMCD of requests.
     pub agent: Option<PathBuf>,
+    /// Files of certificates and their keys, as the configuration names them.
+    pub certificate_files: Vec<PathBuf>,
     /// Filter of the diagnostic log.
     pub log: String,
 }
@@ -241,6 +243,7 @@ impl Default for Config {
             socket: None,
             metrics: None,
             agent: None,
+            certificate_files: Vec::new(),
             log: "info".to_owned(),
         }
     }

@@ -41,13 +41,16 @@ impl Config {
     /// All problems in file order, including listeners that everybody could use.
     pub fn parse(name: &str, bytes: &[u8], files: Files<'_>) -> Result<Self, Vec<Diagnostic>> {
         let text = schema::utf8(name, bytes)?;
-        schema::read(name, text, &format::PROXY, |root, problems| Reader { problems, files }.config(root))
+        schema::read(name, text, &format::PROXY, |root, problems| {
+            Reader { problems, files, certificate_files: Vec::new() }.config(root)
+        })
     }
 }
 
 struct Reader<'a, 'p> {
     problems: &'a mut Problems<'p>,
     files: Files<'a>,
+    certificate_files: Vec<PathBuf>,
 }
 
 impl Reader<'_, '_> {
@@ -106,6 +109,7 @@ impl Reader<'_, '_> {
             config.metrics = self.metrics(fields);
         }
         root.text("log").unwrap_or("info").clone_into(&mut config.log);
+        config.certificate_files = std::mem::take(&mut self.certificate_files);
         if self.problems.found.is_empty() {
             self.open(root, &config);
         }
@@ -299,7 +303,7 @@ impl Reader<'_, '_> {
     }
 
     fn server_tls(&mut self, fields: &Fields) -> Option<ServerTls> {
-        let (certificate, key) = (self.pem(fields, "certificate"), self.secrets(fields, "key"));
+        let (certificate, key) = (self.pem(fields, "certificate"), self.private_key(fields));
         let client_ca = self.pem(fields, "client_ca");
         if fields.given("client_ca") && client_ca.is_none() {
             return None;
@@ -311,7 +315,7 @@ impl Reader<'_, '_> {
     }
 
     fn client_tls(&mut self, fields: &Fields) -> Option<ClientTls> {
-        let texts = (self.pem(fields, "ca"), self.pem(fields, "certificate"), self.secrets(fields, "key"));
+        let texts = (self.pem(fields, "ca"), self.pem(fields, "certificate"), self.private_key(fields));
         let (ca, certificate, key) = texts;
         let is_missing = |key, text: &Option<String>| fields.given(key) && text.is_none();
         if is_missing("ca", &ca) || is_missing("certificate", &certificate) || is_missing("key", &key) {
@@ -339,9 +343,15 @@ impl Reader<'_, '_> {
         self.problems.add(fields.span(key), reason.clone()).expected(expected);
     }
 
+    fn private_key(&mut self, fields: &Fields) -> Option<String> {
+        self.certificate_files.extend(fields.text("key").map(PathBuf::from));
+        self.secrets(fields, "key")
+    }
+
     /// Text of a PEM file with certificates that a key names.
     fn pem(&mut self, fields: &Fields, key: &str) -> Option<String> {
         let path = fields.text(key)?;
+        self.certificate_files.push(PathBuf::from(path));
         (self.files.public)(path)
             .map_err(|reason| {
                 self.problems

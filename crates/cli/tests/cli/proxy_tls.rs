@@ -1,0 +1,114 @@
+//! Two proxies with certificates, as the guide sets them up (docs/how-to/proxy-tls.md).
+
+use crate::proxy::{configured, running, until};
+use crate::support::Place;
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, date_time_ymd};
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
+
+type Authority = CertifiedIssuer<'static, KeyPair>;
+
+fn authority() -> Authority {
+    let mut params = CertificateParams::new(Vec::new()).expect("no names");
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    params.distinguished_name.push(DnType::CommonName, "our proxies");
+    CertifiedIssuer::self_signed(params, KeyPair::generate().expect("a key")).expect("a certificate")
+}
+
+/// Writes `NAME.crt` and `NAME.key`, the key first.
+fn sign(place: &Place, ca: &Authority, name: &str, year: i32) {
+    let mut params = CertificateParams::new([name.to_owned()]).expect("a name");
+    (params.not_before, params.not_after) = (date_time_ymd(2020, 1, 1), date_time_ymd(year, 1, 1));
+    let key = KeyPair::generate().expect("a key");
+    let certificate = params.signed_by(&key, ca).expect("a certificate");
+    let path = format!("{name}.key");
+    place.write(&path, &key.serialize_pem());
+    fs::set_permissions(place.path().join(path), fs::Permissions::from_mode(0o600)).expect("our file");
+    place.write(&format!("{name}.crt"), &certificate.pem());
+}
+
+fn connect_response(at: &str, to: SocketAddr) -> String {
+    let mut stream = TcpStream::connect(at).expect("it listens");
+    stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a socket");
+    write!(stream, "CONNECT {to} HTTP/1.1\r\nHost: {to}\r\nConnection: close\r\n\r\n").expect("it listens");
+    let mut response = [0; 4096];
+    let count = stream.read(&mut response).expect("it answers");
+    let mut text = String::from_utf8_lossy(&response[..count]).into_owned();
+    if !text.starts_with("HTTP/1.1 200") {
+        stream.read_to_string(&mut text).expect("text");
+    }
+    text
+}
+
+/// Place of a server-side proxy with `[tls]`.
+fn far(ca: &Authority, year: i32) -> Place {
+    let place =
+        configured("[tls]\ncertificate = '127.0.0.1.crt'\nkey = '127.0.0.1.key'\nclient_ca = 'ca.crt'\n");
+    let text = place.read("proxy.toml").replace("protocol = 'tcp'", "protocol = 'tcp'\ntls = true");
+    place.write("proxy.toml", &text);
+    place.write("ca.crt", &ca.pem());
+    sign(&place, ca, "127.0.0.1", year);
+    place
+}
+
+#[test]
+fn renewed_certificate_is_read_without_a_signal() {
+    let ca = authority();
+    let far = running(far(&ca, 2021), &[]);
+    let near = configured(&format!(
+        "[upstream]\naddress = '{}'\nprotocol = 'tcp'\n\
+        [upstream.tls]\nca = 'ca.crt'\ncertificate = 'device.crt'\nkey = 'device.key'\n",
+        far.address()
+    ));
+    near.write("ca.crt", &ca.pem());
+    sign(&near, &ca, "device", 2096);
+    let near = running(near, &[]);
+    let server = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let to = server.local_addr().expect("an address");
+    let response = connect_response(&near.address(), to);
+    assert!(response.starts_with("HTTP/1.1 502 Bad Gateway\r\n"), "{response}");
+    let reason = "the upstream proxy refused: its certificate has expired, by the clock of this host\n";
+    assert!(response.ends_with(reason), "{response}");
+    sign(&far.place, &ca, "127.0.0.1", 2096);
+    until("the new certificate counts", || connect_response(&near.address(), to).starts_with("HTTP/1.1 200"));
+}
+
+#[test]
+fn mistakes_in_tls_files_are_told_with_their_line() {
+    let ca = authority();
+    let place = far(&ca, 2096);
+    let check = || place.run(&["proxy", "--config", "proxy.toml", "--check"]);
+    let good = check();
+    assert_eq!((good.code, &*good.err), (0, ""));
+    assert!(good.out.contains("(auto over TLS)") && good.out.contains("with a certificate"), "{}", good.out);
+    let mut told = Vec::new();
+    let mut problem = |what: &str| {
+        let output = check();
+        assert_eq!(output.code, 3, "{what}: {}", output.err);
+        told.push(format!("{what}:\n{}\n", output.err));
+    };
+    let key = place.read("127.0.0.1.key");
+    place.write("127.0.0.1.key", &KeyPair::generate().expect("a key").serialize_pem());
+    problem("another key");
+    place.write("127.0.0.1.key", "nonsense");
+    problem("no key");
+    place.write("127.0.0.1.key", &key);
+    fs::set_permissions(place.path().join("127.0.0.1.key"), fs::Permissions::from_mode(0o644))
+        .expect("our file");
+    problem("a key that others can read");
+    fs::set_permissions(place.path().join("127.0.0.1.key"), fs::Permissions::from_mode(0o600))
+        .expect("our file");
+    place.write("ca.crt", "");
+    problem("no CA");
+    fs::remove_file(place.path().join("127.0.0.1.crt")).expect("our file");
+    place.write("ca.crt", &ca.pem());
+    problem("no certificate");
+    let text = place.read("proxy.toml");
+    place.write("proxy.toml", &text.replace("tls = true", "tls = true\nserve = 'convert'"));
+    sign(&place, &ca, "127.0.0.1", 2096);
+    problem("Convert");
+    insta::assert_snapshot!("tls_mistakes", told.concat());
+}
