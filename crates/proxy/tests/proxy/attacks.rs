@@ -118,22 +118,22 @@ fn needs_root_every_address_of_this_host_is_refused() {
         let ask = format!("CONNECT {to} HTTP/1.1\r\nHost: {to}\r\n\r\n");
         namespace.run(|| Ok::<_, Error>(request(at, &ask))).unwrap()
     };
-    let own = "destination refused: address of the proxy's own host\n";
+    let own = "\r\n\r\ndestination refused: address of the proxy's own host\n";
     for to in ["8.8.8.8:443", "8.8.8.9:443", "[2001:4860::8]:443", "[64:ff9b::808:809]:443"] {
-        assert!(answer(to).ends_with(own), "{to}: {}", answer(to));
+        assert!(answer(to).contains(own), "{to}: {}", answer(to));
     }
-    assert!(!answer("8.8.4.4:443").ends_with(own));
+    assert!(!answer("8.8.4.4:443").contains(own));
     inside(&|route| {
         let lo = route.link("lo")?.index;
         route.add_address(lo, ip("8.8.4.4"), 32)
     });
-    wait_until("the new address is known", || answer("8.8.4.4:443").ends_with(own));
+    wait_until("the new address is known", || answer("8.8.4.4:443").contains(own));
     inside(&|route| {
         let lo = route.link("lo")?.index;
         route.remove_address(lo, ip("8.8.4.4"), 32)?;
         route.deliver_locally(lo)
     });
-    wait_until("a route of type `local` is known", || answer("1.1.1.1:443").ends_with(own));
+    wait_until("a route of type `local` is known", || answer("1.1.1.1:443").contains(own));
 }
 
 #[test]
