@@ -161,9 +161,14 @@ impl Dialer {
         }
     }
 
+    /// Allows the concurrent lookups of `config`, or those for which there are descriptors.
+    pub(crate) fn resize(&self, config: &Config, descriptors: &Descriptors) {
+        self.resolver.resize(descriptors.lookups(config));
+    }
+
     /// Reduces concurrent lookups and attempts to those for which there are descriptors.
     pub(crate) fn reduce(&self, config: &Config, descriptors: &Descriptors) {
-        self.resolver.reduce(config.limits.lookups.max(1).saturating_sub(descriptors.lookups));
+        self.resize(config, descriptors);
         self.parallel.forget_permits(MAX_PARALLEL_ATTEMPTS.saturating_sub(descriptors.parallel));
     }
 

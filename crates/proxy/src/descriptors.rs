@@ -28,27 +28,19 @@ pub fn needed(config: &Config) -> u64 {
 pub(crate) struct Descriptors {
     /// Limit of the process.
     pub(crate) limit: u64,
-    /// Concurrent lookups.
-    pub(crate) lookups: usize,
     /// Concurrent attempts beside the first of each connection.
     pub(crate) parallel: usize,
-    /// Descriptors left for connections.
-    for_connections: u64,
+    /// Descriptors left for lookups and connections.
+    rest: u64,
 }
 
 impl Descriptors {
     /// Divides `limit` descriptors, of which `open` are in use by the process.
     pub(crate) fn divide(config: &Config, limit: u64, open: u64) -> Self {
         let share = limit / SHARE;
-        let lookups = share.clamp(1, (config.limits.lookups as u64).max(1));
         let parallel = share.clamp(1, MAX_PARALLEL_ATTEMPTS);
-        let fixed = open + SPARE + 2 * workers(config) + PER_LOOKUP * lookups + parallel;
-        Self {
-            limit,
-            lookups: lookups as usize,
-            parallel: parallel as usize,
-            for_connections: limit.saturating_sub(fixed),
-        }
+        let fixed = open + SPARE + 2 * workers(config) + parallel;
+        Self { limit, parallel: parallel as usize, rest: limit.saturating_sub(fixed) }
     }
 
     /// Divides the descriptors of this process.
@@ -68,9 +60,15 @@ impl Descriptors {
         Err(Error::FewFiles { limit, needed: (limit..most).find(serves).unwrap_or(most) })
     }
 
+    /// Concurrent lookups.
+    pub(crate) fn lookups(&self, config: &Config) -> usize {
+        (self.limit / SHARE).clamp(1, (config.limits.lookups as u64).max(1)) as usize
+    }
+
     /// Concurrent client connections.
     pub(crate) fn connections(&self, config: &Config) -> u64 {
-        (config.limits.connections as u64).min(self.for_connections / PER_CONNECTION)
+        let for_connections = self.rest.saturating_sub(PER_LOOKUP * self.lookups(config) as u64);
+        (config.limits.connections as u64).min(for_connections / PER_CONNECTION)
     }
 }
 
@@ -92,14 +90,17 @@ mod tests {
             let used = 14
                 + 2 * 2
                 + PER_CONNECTION * all.connections(&config)
-                + PER_LOOKUP * all.lookups as u64
+                + PER_LOOKUP * all.lookups(&config) as u64
                 + all.parallel as u64;
             assert!(used + SPARE <= limit, "{limit}: {all:?}");
-            assert!(all.connections(&config) > 0 && all.parallel > 0 && all.lookups > 0, "{limit}: {all:?}");
+            assert!(
+                all.connections(&config) > 0 && all.parallel > 0 && all.lookups(&config) > 0,
+                "{limit}: {all:?}"
+            );
         }
         let all = Descriptors::divide(&config, needed(&config), 14);
         assert_eq!(all.connections(&config), config.limits.connections as u64);
-        assert_eq!(all.lookups, config.limits.lookups);
+        assert_eq!(all.lookups(&config), config.limits.lookups);
         assert_eq!(Descriptors::divide(&config, 32, 14).connections(&config), 0);
     }
 }

@@ -45,7 +45,9 @@ pub(crate) struct Resolver {
     state: Mutex<State>,
     cache: Mutex<Cache>,
     /// Permits for all lookups together.
-    lookups: Semaphore,
+    lookups: Arc<Semaphore>,
+    /// Number of these permits, once a reduction is complete.
+    size: Mutex<usize>,
     /// Budgets of clients that look up names at the moment.
     clients: Mutex<HashMap<IpAddr, Arc<Semaphore>>>,
 }
@@ -65,14 +67,29 @@ impl Resolver {
         Self {
             state: Mutex::default(),
             cache: Mutex::default(),
-            lookups: Semaphore::new(lookups),
+            lookups: Arc::new(Semaphore::new(lookups)),
+            size: Mutex::new(lookups),
             clients: Mutex::default(),
         }
     }
 
-    /// Removes permits for lookups.
-    pub(crate) fn reduce(&self, permits: usize) {
-        self.lookups.forget_permits(permits);
+    /// Changes the number of concurrent lookups. A smaller one holds once enough of the present
+    /// lookups have ended.
+    pub(crate) fn resize(&self, lookups: usize) {
+        let mut size = lock(&self.size);
+        if lookups >= *size {
+            self.lookups.add_permits(lookups - *size);
+        } else {
+            let surplus = *size - lookups;
+            let in_use = surplus - self.lookups.forget_permits(surplus);
+            let permits = Arc::clone(&self.lookups);
+            tokio::spawn(async move {
+                if let Ok(permits) = permits.acquire_many_owned(u32::try_from(in_use).unwrap_or(0)).await {
+                    permits.forget();
+                }
+            });
+        }
+        *size = lookups;
     }
 
     /// Addresses of a lowercase name, for `client`, which is a key as of limits. `servers` are the
@@ -271,6 +288,20 @@ mod tests {
 
     fn client(last: u8) -> IpAddr {
         Ipv4Addr::new(192, 0, 2, last).into()
+    }
+
+    #[tokio::test]
+    async fn number_of_lookups_can_be_resized_while_some_run() {
+        let resolver = Resolver::new(4);
+        let running = Arc::clone(&resolver.lookups).acquire_many_owned(3).await.unwrap();
+        resolver.resize(1);
+        assert!(resolver.lookups.try_acquire().is_err());
+        resolver.resize(2);
+        drop(running);
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        assert_eq!(resolver.lookups.available_permits(), 2);
+        resolver.resize(10);
+        assert_eq!(resolver.lookups.available_permits(), 10);
     }
 
     #[tokio::test]

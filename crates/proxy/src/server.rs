@@ -370,6 +370,9 @@ impl Server {
         self.shared.warn_of_restart(&config);
         self.shared.warn_of_greedy_clients(&config);
         self.shared.logins.replace_users(config.clients.users.clone());
+        if let Some(descriptors) = self.shared.descriptors.get() {
+            self.shared.dialer.resize(&config, descriptors);
+        }
         *self.shared.config.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
         self.listeners.apply(change).await;
         self.publish_listeners();
