@@ -12,6 +12,7 @@ use crate::refusal::Cause;
 use crate::relay;
 use crate::server::Phase;
 use crate::stream::Stream;
+use core::pin::pin;
 use std::io::ErrorKind;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -34,7 +35,8 @@ pub(super) async fn serve(client: &mut Client) -> Option<Connected> {
     let mut kept = None;
     loop {
         let revocation = client.revocation();
-        let Some(request) = unless_revoked(revocation, next_request(client, kept.is_some())).await else {
+        let Some(request) = unless_revoked(revocation, pin!(next_request(client, kept.is_some()))).await
+        else {
             client.revoke();
             return None;
         };
@@ -100,8 +102,11 @@ pub(super) async fn serve(client: &mut Client) -> Option<Connected> {
         }
         // Boxed, so that an idle session does not carry the state of an exchange.
         let revocation = client.revocation();
-        let forward = Box::pin(forward_request(client, &request, kept.take()));
-        let Some(still_open) = unless_revoked(revocation, forward).await else {
+        let still_open = {
+            let mut forward = Box::pin(forward_request(client, &request, kept.take()));
+            unless_revoked(revocation, forward.as_mut()).await
+        };
+        let Some(still_open) = still_open else {
             client.revoke();
             return None;
         };

@@ -19,7 +19,9 @@ use crate::relay::{self, End, Flow};
 use crate::server::{ConnectionPermit, Phase, Shared, client_key};
 use crate::stream::Stream;
 use crate::users::User;
-use core::pin::Pin;
+use core::future::poll_fn;
+use core::pin::{Pin, pin};
+use core::task::Poll;
 use linux::socket::{self, Protocol};
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
@@ -95,14 +97,18 @@ enum Access {
 /// Completes when a login is revoked; `None` without a login.
 type Revocation = Option<Pin<Box<dyn Future<Output = ()> + Send>>>;
 
-/// Awaits `work`, unless the login is revoked first.
-async fn unless_revoked<T>(revocation: Revocation, work: impl Future<Output = T>) -> Option<T> {
-    let Some(revocation) = revocation else { return Some(work.await) };
-    tokio::select! {
-        biased;
-        () = revocation => None,
-        result = work => Some(result),
-    }
+/// Awaits `work`, unless the login is revoked first. Borrows `work`, so that its state is stored once.
+async fn unless_revoked<T>(
+    mut revocation: Revocation,
+    mut work: Pin<&mut impl Future<Output = T>>,
+) -> Option<T> {
+    poll_fn(|context| {
+        if revocation.as_mut().is_some_and(|revocation| revocation.as_mut().poll(context).is_ready()) {
+            return Poll::Ready(None);
+        }
+        work.as_mut().poll(context).map(Some)
+    })
+    .await
 }
 
 /// Serves a client until its connection ends.
@@ -374,14 +380,17 @@ impl Client {
             (ByteCounters([&counters.bytes_up, &self.up]), ByteCounters([&counters.bytes_down, &self.down]));
         let revocation = self.revocation();
         let (stream, subflows) = (&self.stream, &mut self.log_context.subflows);
-        let relay = relay::relay_both(
-            (stream, &server.stream),
-            (&mut up, &mut down),
-            bytes,
-            (self.config.relay_options(), total),
-            || subflows.sample(stream.tcp()),
-        );
-        let Some(end) = unless_revoked(revocation, relay).await else {
+        let end = {
+            let relay = pin!(relay::relay_both(
+                (stream, &server.stream),
+                (&mut up, &mut down),
+                bytes,
+                (self.config.relay_options(), total),
+                || subflows.sample(stream.tcp()),
+            ));
+            unless_revoked(revocation, relay).await
+        };
+        let Some(end) = end else {
             _ = socket::abort(&server.stream);
             return self.revoke();
         };
