@@ -22,6 +22,18 @@ is_met() {
 
 cargo test --workspace $locked $keep_going
 
+# Property tests use a fixed seed (.cargo/config.toml). In continuous integration they run with the
+# date's seed too, so that each day tries other cases.
+if [ "${CI:-}" = true ]; then
+    PROPTEST_RNG_SEED=$(date -u +%Y%m%d)
+    export PROPTEST_RNG_SEED
+    targets=$(grep -rl 'proptest!' crates/*/tests | sed 's|^crates/[^/]*/tests/||; s|[./].*||' | sort -u | sed 's/^/--test /')
+    echo "property tests with the seed of the day: PROPTEST_RNG_SEED=$PROPTEST_RNG_SEED cargo test"
+    # shellcheck disable=SC2086 # several words each
+    cargo test --workspace $locked --quiet --no-fail-fast --lib $targets
+    unset PROPTEST_RNG_SEED
+fi
+
 list=$(mktemp)
 trap 'rm -f "$list"' EXIT
 cargo test --workspace $locked --quiet -- --ignored --list 2>/dev/null |
