@@ -4,7 +4,7 @@
 //! protocols without I/O, `connection` runs a client session, and `relay` moves bytes.
 //!
 //! Safe by default: [`Config::check`] rejects open proxies and [`destination::Rules`] rejects
-//! special-purpose addresses. Threats and tests: `docs/design/proxy-threats.md`.
+//! special-purpose addresses. Threats and tests: `docs/security.md`.
 
 pub mod config;
 pub mod credentials;
