@@ -373,6 +373,7 @@ fn record_target_does_not_panic() {
 
 /// Inputs that libFuzzer found, in `fuzz/seeds/TARGET/`: small ones for coverage, and former findings.
 #[test]
+#[allow(clippy::disallowed_methods, reason = "the kept inputs are files")]
 fn kept_inputs_do_not_panic() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds");
     let mut run = 0;

@@ -1,4 +1,5 @@
 //! Attacks on the whole program, as `make attack` runs them: short here, long by a variable.
+#![allow(clippy::unwrap_used, reason = "tests panic on failure")]
 
 mod cuts;
 mod load;
