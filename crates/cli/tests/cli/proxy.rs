@@ -277,7 +277,7 @@ fn units_run_the_program_without_privileges() {
         ),
         (
             place.done(&["gateway", "unit", "--upstream", "p.example:1080", "--interface", "wlan0=wifi"]),
-            " gateway up --upstream p.example:1080 --interface wlan0=wifi --policy none --port 3129\n",
+            " gateway up --upstream p.example:1080 --interface wlan0=wifi --policy none --port 3129 --log info\n",
             "CAP_NET_ADMIN",
         ),
     ];

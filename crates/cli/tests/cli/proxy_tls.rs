@@ -71,7 +71,7 @@ fn renewed_certificate_is_read_without_a_signal() {
     let response = connect_response(&near.address(), to);
     assert!(response.starts_with("HTTP/1.1 502 Bad Gateway\r\n"), "{response}");
     let reason = "the upstream proxy refused: its certificate has expired, by the clock of this host\n";
-    assert!(response.ends_with(reason), "{response}");
+    assert!(response.contains(reason), "{response}");
     sign(&far.place, &ca, "127.0.0.1", 2096);
     until("the new certificate counts", || connect_response(&near.address(), to).starts_with("HTTP/1.1 200"));
 }
