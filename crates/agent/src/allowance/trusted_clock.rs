@@ -1,7 +1,7 @@
 //! Civil time guarded by monotonic time.
 //!
 //! A wall clock that jumps is believed only after it has stood by its new time for
-//! [`CONFIRMATION_S`]. Until then time continues from before the jump at the pace of the clock
+//! `CONFIRMATION_S`. Until then time continues from before the jump at the pace of the clock
 //! since boot. So a jump ahead and back neither starts a period nor resets one.
 
 use super::EARLIEST_VALID_TIME;
