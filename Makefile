@@ -7,7 +7,7 @@ export PATH := $(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
 # Continuous integration builds exactly the lock file.
 locked := $(if $(CI),--locked)
 
-.PHONY: help run test soak attack miri bench lint format clean web web-test web-lint
+.PHONY: help run test soak attack miri bench lint deny audit format clean web web-test web-lint
 
 help: ## list these targets
 	@echo "Tandem: which radio should carry which byte, and what does that cost?"
@@ -57,6 +57,9 @@ lint: ## formatting, clippy and documentation, with warnings as errors
 deny: ## licences and sources of all dependencies, where cargo-deny is installed
 	@if command -v cargo-deny >/dev/null 2>&1; then cargo deny --all-features check licenses bans sources; \
 		else echo "not run: cargo-deny is missing; cargo install cargo-deny --locked takes some minutes"; fi
+
+audit: ## known weaknesses of dependencies, where the databases of RustSec and npm can be reached
+	@sh scripts/audit.sh
 
 format: ## format the code
 	@sh scripts/prerequisites.sh lint
