@@ -133,7 +133,12 @@ describe('the page', { skip, concurrency: 2 }, () => {
       const left = (await page.evaluate(
         "(({ currentTime }, media) => { media.currentTime = 10.2; return currentTime; })(...Array(2).fill(document.querySelector('video')))",
       )) as number;
+      // The player may move the target of a seek that has not ended, past data that is late.
+      await page.evaluate(
+        "globalThis.targets = [10.2]; document.querySelector('video').addEventListener('seeking', (event) => targets.push(event.target.currentTime))",
+      );
       const session = await postedSession(page, server);
+      const targets = (await page.evaluate('globalThis.targets')) as number[];
       const freezes = certainFreezes(await readObservation(), 1000 / VIDEO.fps);
 
       // A late player may seek once more by itself.
@@ -151,8 +156,8 @@ describe('the page', { skip, concurrency: 2 }, () => {
       assertWithin(pauseRecord.end_s - pauseRecord.start_s, lengthBetween(pause.start, pause.end), 60, 'pause');
       assertWithin(seekRecord.end_s - seekRecord.start_s, lengthBetween(seek.start, seek.end), 60, 'seek');
       assert.ok(
-        Math.abs(seekRecord.from_s - left) < 0.1 && Math.abs(seekRecord.to_s - 10.2) < 0.01,
-        JSON.stringify(seekRecord),
+        Math.abs(seekRecord.from_s - left) < 0.1 && targets.some((target) => Math.abs(seekRecord.to_s - target) < 0.01),
+        JSON.stringify({ seekRecord, targets }),
       );
       assert.equal(session.complete, true);
     });
