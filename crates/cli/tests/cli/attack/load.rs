@@ -164,7 +164,10 @@ async fn load(running: &Running, count: u64, seconds: u64) -> ([f64; 2], [u64; 2
 fn needs_root_slow_half_of_the_clients_harms_nobody() {
     let count = env_number("TANDEM_LOAD_CONNECTIONS", 800);
     let seconds = env_number("TANDEM_LOAD_SECONDS", 4);
-    linux::process::raise_open_file_limit(4 * count + 1000);
+    // A connection needs two descriptors in the proxy, and as many in this process.
+    linux::process::raise_open_file_limit(2 * count + 1000);
+    let files = linux::process::open_file_limit();
+    assert!(files > 2 * count + 500, "{count} connections need more than {files} files (`ulimit -Hn`)");
     let limits = format!("[limits]\nconnections = {0}\nper_client = {0}\n", 2 * count);
     let running = running(configured(&limits), &[]);
     let runtime = tokio::runtime::Runtime::new().unwrap();
