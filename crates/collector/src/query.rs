@@ -21,7 +21,7 @@ impl BadQuery {
 }
 
 impl Query {
-    /// Reads a query string whose parameters must be in `known`.
+    /// Reads a query string with parameters from `known` only.
     pub(crate) fn parse(query: Option<&str>, known: &[&str]) -> Result<Self, BadQuery> {
         let given: Vec<(String, String)> =
             url::form_urlencoded::parse(query.unwrap_or_default().as_bytes()).into_owned().collect();

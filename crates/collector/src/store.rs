@@ -320,7 +320,7 @@ impl Store {
         Ok(is_deleted)
     }
 
-    /// Deletes the selected sessions if there are `expected`; those that arrive meanwhile stay.
+    /// Deletes the selected sessions if there are `expected`; sessions that arrive meanwhile stay.
     /// Returns their number, deleted or not. A kill may leave a part of them.
     ///
     /// # Errors
@@ -427,7 +427,7 @@ impl Store {
             }
             transaction.commit()?;
         }
-        // The lock is not fair: without a pause the next batch would take it before those that wait.
+        // The lock is not fair: without a pause the next batch would take it before other threads.
         thread::sleep(BATCH_PAUSE);
         Ok(())
     }

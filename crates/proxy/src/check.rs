@@ -64,7 +64,7 @@ impl Check {
         self.rows.push([part.to_owned(), setting, state]);
     }
 
-    /// What is missing for sockets of this protocol.
+    /// The feature that sockets of this protocol lack, if any.
     fn kernel(&mut self, protocol: Protocol) -> Option<String> {
         if protocol == Protocol::Tcp {
             return None;

@@ -39,7 +39,7 @@ pub enum Error {
     /// The proxy would send its credential in clear over a network.
     #[error("the credential would reach the upstream {0} in clear text over a network")]
     ClearCredential(String),
-    /// Everybody who reaches the address could read the metrics.
+    /// The metrics would be open to everybody at the address.
     #[error("everybody who reaches {0} could read the metrics")]
     OpenMetrics(SocketAddr),
     /// A thread, the access log or a socket could not be set up.

@@ -89,9 +89,9 @@ impl Logins {
         !self.users.borrow().is_empty()
     }
 
-    /// Replaces the users, and ends connections of those that are gone or have another password.
+    /// Replaces the users, and ends connections of users that are gone or have another password.
     pub(crate) fn replace_users(&self, users: Users) {
-        // Digests of the cache include the hash, so old entries match no user whose hash changed.
+        // Digests of the cache include the hash, so old entries match no user with a new hash.
         *self.cache.lock().unwrap_or_else(PoisonError::into_inner) = Cache::default();
         self.users.send_replace(users);
     }

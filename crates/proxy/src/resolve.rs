@@ -55,7 +55,7 @@ pub(crate) struct Resolver {
 #[derive(Debug, Default)]
 struct State {
     dns: Option<TokioResolver>,
-    /// Name servers of the configuration; those of the system if empty.
+    /// Name servers of the configuration; if empty, the system's.
     servers: Vec<SocketAddr>,
     /// Times of change of [`FILES`].
     changed: [Option<SystemTime>; 2],

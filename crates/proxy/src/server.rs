@@ -239,7 +239,7 @@ impl Shared {
         }
     }
 
-    /// Logs a client whose TLS handshake failed.
+    /// Logs a failed TLS handshake of a client.
     pub(crate) fn log_failed_tls(&self, client: SocketAddr, reason: &str) {
         if self.log_limit.admit() {
             warn!(%client, "TLS handshake with a client failed: {reason}");

@@ -110,7 +110,7 @@ fn special_v6(address: Ipv6Addr) -> Option<&'static str> {
         [0xff00..=0xffff, ..] => Some("multicast"),
         // 6to4 (RFC 3056): classify the embedded IPv4 address.
         [0x2002, high, low, _] => embedded(high, low),
-        // Includes Teredo (2001::/32), whose embedded IPv4 address is chosen by its user.
+        // Includes Teredo (2001::/32): its user chooses the embedded IPv4 address.
         [0x2001, 0..=0x1ff, ..] => Some("IETF protocol assignments (2001::/23)"),
         [0x2001, 0xdb8, ..] => Some("documentation (2001:db8::/32)"),
         [0x3fff, 0..=0xfff, ..] => Some("documentation (3fff::/20)"),

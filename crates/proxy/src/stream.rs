@@ -86,7 +86,7 @@ impl Stream {
         }
     }
 
-    /// Sends what TLS has encrypted.
+    /// Sends the bytes that TLS has encrypted.
     pub(crate) fn poll_flush(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
             Self::Tcp(_) => Poll::Ready(Ok(())),

@@ -30,7 +30,7 @@ const LINGER: Duration = Duration::from_secs(1);
 /// Texts of PEM files.
 #[derive(Debug, Clone, Copy)]
 pub struct Identity<'a> {
-    /// Certificate, followed by those of intermediate CAs.
+    /// Certificate, followed by the certificates of intermediate CAs.
     pub certificate: &'a str,
     /// Private key.
     pub key: &'a str,

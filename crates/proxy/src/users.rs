@@ -57,7 +57,7 @@ impl User {
     }
 }
 
-/// Users who may connect.
+/// Users with access.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Users {
     all: Arc<[Arc<User>]>,

@@ -34,7 +34,7 @@ pub struct Config {
     pub upstream: Option<Upstream>,
     /// Transport to servers. MPTCP falls back to TCP where the server lacks it.
     pub servers: Protocol,
-    /// Name servers; those of the system if empty.
+    /// Name servers; if empty, the system's.
     pub name_servers: Vec<SocketAddr>,
     /// Resource limits.
     pub limits: Limits,
@@ -192,7 +192,7 @@ pub struct Timeouts {
     pub connect: Duration,
     /// Time without progress in either direction.
     pub idle: Duration,
-    /// Time in which a peer accepts nothing of the data that waits for it; `None` is that of `idle`.
+    /// Time in which a peer accepts no byte of the data that waits for it; `None` is the time of `idle`.
     pub write: Option<Duration>,
     /// Time between a response and the next request.
     pub keep_alive: Duration,

@@ -112,7 +112,7 @@ pub(super) async fn exchange(
 }
 
 impl Progress {
-    /// Error of an exchange whose time is over.
+    /// Error of an exchange beyond its time limits.
     fn timed_out(&self, end: End, server: &Stream) -> ExchangeError {
         if self.response_began.load(Relaxed) {
             return ExchangeError::TimedOut(end);

@@ -66,7 +66,7 @@ pub(crate) struct Client {
     requests: u32,
     /// Proxies that the current request has passed (`Via`).
     via: String,
-    /// User who has logged in.
+    /// User of the present login.
     user: Option<Arc<User>>,
     /// Bytes relayed from the client; `down` counts bytes to the client.
     up: AtomicU64,
@@ -311,7 +311,7 @@ impl Client {
         Access::Delayed(wait)
     }
 
-    /// Future that completes when the user who has logged in is removed or has another password.
+    /// Future that completes when the user of the present login is removed or has another password.
     fn revocation(&self) -> Revocation {
         let user = self.user.clone()?;
         Some(Box::pin(self.shared.logins.revocation(user)))

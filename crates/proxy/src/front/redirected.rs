@@ -25,7 +25,7 @@ pub struct Rules {
     pub mark: u32,
     /// Address of the upstream proxy.
     pub upstream: SocketAddr,
-    /// Interfaces whose clients are redirected too.
+    /// Interfaces with clients that are redirected too.
     pub forward: Vec<String>,
     /// Destinations that are redirected although they are private.
     pub include: Vec<Network>,

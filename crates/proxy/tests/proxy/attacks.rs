@@ -92,7 +92,7 @@ fn ports_other_than_those_of_the_web_need_to_be_allowed() {
     assert_eq!(proxy.totals().refused_destinations, 6);
 }
 
-/// Own addresses are those of the interfaces: a second address in the same network as the first, on
+/// Own addresses are the addresses of the interfaces: a second address in the same network as the first, on
 /// which the kernel prefers the first as the source, and addresses that appear later.
 #[test]
 #[ignore = "needs root"]
