@@ -86,7 +86,7 @@ fn module_headers_have_at_most_ten_lines() {
     let folders = ["crates", "examples", "fuzz"].map(|folder| repository().join(folder));
     let too_long: Vec<String> = folders
         .iter()
-        .flat_map(|folder| rust_files(folder))
+        .flat_map(|folder| sources(folder, &["rs"]))
         .filter_map(|path| {
             let text = std::fs::read_to_string(&path).expect("a source file is text");
             let lines = text.lines().take_while(|line| line.starts_with("//!")).count();
@@ -96,14 +96,15 @@ fn module_headers_have_at_most_ten_lines() {
     assert!(too_long.is_empty(), "explain the rest in docs/ or on an item: {too_long:#?}");
 }
 
-fn rust_files(folder: &Path) -> Vec<PathBuf> {
+/// Files below a folder with one of these endings, without results of builds and packages.
+fn sources(folder: &Path, endings: &[&str]) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).expect("the folder exists").filter_map(Result::ok);
     entries
         .flat_map(|entry| {
             let path = entry.path();
-            if path.is_dir() && entry.file_name() != "target" {
-                rust_files(&path)
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
+            if path.is_dir() && entry.file_name() != "target" && entry.file_name() != "node_modules" {
+                sources(&path, endings)
+            } else if path.extension().is_some_and(|own| endings.iter().any(|ending| own == *ending)) {
                 vec![path]
             } else {
                 Vec::new()
@@ -112,26 +113,14 @@ fn rust_files(folder: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Texts of the tests and sources below a folder: Rust and TypeScript.
-fn sources(folder: &Path, all: &mut String) {
-    for entry in std::fs::read_dir(folder).expect("a folder of the repository").flatten() {
-        let path = entry.path();
-        let ending = path.extension().unwrap_or_default();
-        if path.is_dir() && !path.ends_with("node_modules") && !path.ends_with("target") {
-            sources(&path, all);
-        } else if ending == "rs" || ending == "ts" {
-            all.push_str(&std::fs::read_to_string(&path).expect("a source is text"));
-        }
-    }
-}
-
 /// A test is named as a function, or by its title where a page's test has one.
 #[test]
 fn every_listed_attack_has_a_test() {
-    let mut all = String::new();
-    for folder in ["crates", "web/test"] {
-        sources(&repository().join(folder), &mut all);
-    }
+    let all: String = ["crates", "web/test"]
+        .iter()
+        .flat_map(|folder| sources(&repository().join(folder), &["rs", "ts"]))
+        .map(|path| std::fs::read_to_string(path).expect("a source file is text"))
+        .collect();
     let text = std::fs::read_to_string(repository().join("docs/security.md")).expect("docs/security.md");
     let mut count = 0;
     for table in text.split("| Attack |").skip(1) {
