@@ -24,7 +24,7 @@ mod tables;
 mod tracker;
 
 pub use event::{Event, Options};
-pub use reader::{Ended, Frame, ReadError, Reader};
+pub use reader::{Ended, Frame, ReadError, Reader, is_capture};
 pub use series::Bin;
 pub use sketch::Quantiles;
 pub use summary::{

@@ -1,5 +1,6 @@
 //! The shipped scenarios and the files that they name, as parts of the program.
 
+use crate::starter::comment_text;
 use std::fmt::Write as _;
 
 /// A shipped scenario.
@@ -109,7 +110,7 @@ impl Example {
         for file in self.files() {
             text = text.replace(&format!("\"{}\"", file.written), &format!("\"{}\"", file.path));
         }
-        text.replace(&format!("scenarios/{}.toml", self.name), name)
+        text.replace(&format!("scenarios/{}.toml", self.name), &comment_text(name))
     }
 }
 

@@ -55,9 +55,14 @@ impl Input {
             message: format!("cannot read the scenario {shown}: {}", reason(&error)),
             hint: "`tandem examples` lists scenarios to start from, `tandem init` writes one".to_owned(),
         })?;
+        Ok(Self::new(path, bytes))
+    }
+
+    /// A scenario whose content was read from `path`.
+    pub(crate) fn new(path: &Path, bytes: Vec<u8>) -> Self {
         let file = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
-        Ok(Self { shown, file, folder, bytes })
+        Self { shown: shown(path), file, folder, bytes }
     }
 
     /// File name without extension, for the folder of results.

@@ -9,6 +9,7 @@
 
 pub mod diagnostic;
 mod json_schema;
+mod key_path;
 pub mod markdown;
 pub mod node;
 pub mod read;
@@ -19,6 +20,7 @@ pub mod value_type;
 
 pub use diagnostic::{Diagnostic, Invalid, Place, Problems, Source};
 pub use json_schema::json_schema;
+pub use key_path::key_at;
 pub use node::{Fields, Node, Value};
 pub use suggest::suggest;
 pub use value_type::{Literal, Parsed, ValueType};

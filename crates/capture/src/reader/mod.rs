@@ -197,6 +197,16 @@ impl<R: Read> Reader<R> {
     }
 }
 
+/// True if a file begins like a capture: pcap with micro- or nanoseconds in either byte order, an old
+/// variant of pcap that [`Reader`] rejects with a hint, or pcapng.
+pub fn is_capture(start: &[u8]) -> bool {
+    match start.first_chunk::<4>() {
+        Some([0x0a, 0x0d, 0x0d, 0x0a] | [0x34, 0xcd, 0xb2, 0xa1] | [0xa1, 0xb2, 0xcd, 0x34]) => true,
+        Some(magic) => pcap::Header::of_magic(*magic).is_some(),
+        None => false,
+    }
+}
+
 fn not_a_capture(start: &[u8]) -> ReadError {
     let hint = match start {
         [0x1f, 0x8b, ..] => Some("it looks compressed by gzip: unpack it first"),

@@ -2,6 +2,7 @@
 
 use crate::arguments::{Agent, AgentCommand, AgentStatus, Format};
 use crate::failure::{Failure, reason};
+use crate::input::shown;
 use crate::logging::log_daemon;
 use crate::output::{self, Terminal};
 use crate::service::{ServiceManager, directory};
@@ -80,9 +81,14 @@ pub(crate) fn read(path: &Path) -> Result<Config, Failure> {
         message: format!("cannot read the configuration {name}: {}", reason(&error)),
         hint: "`tandem agent example-config` prints one to start from".to_owned(),
     })?;
+    parse(path, &bytes)
+}
+
+/// Parses the content of the configuration `path` of the agent.
+pub(crate) fn parse(path: &Path, bytes: &[u8]) -> Result<Config, Failure> {
     let folder = path.parent().unwrap_or(Path::new(""));
     let files = |file: &str| fs::read_to_string(folder.join(file)).map_err(|error| reason(&error));
-    Config::parse(&name, &bytes, &files).map_err(Failure::Input)
+    Config::parse(&shown(path), bytes, &files).map_err(Failure::Input)
 }
 
 fn state(config: &Config) -> PathBuf {

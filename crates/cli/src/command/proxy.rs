@@ -3,6 +3,7 @@
 use super::certificates::Certificates;
 use crate::arguments::{Proxy, ProxyCommand, ProxyRules, ProxyStatus};
 use crate::failure::{Failure, reason};
+use crate::input::shown;
 use crate::logging::log_daemon;
 use crate::output::{self, Terminal};
 use crate::service::{ServiceManager, directory};
@@ -146,12 +147,17 @@ pub(crate) fn read(path: &Path) -> Result<Config, Failure> {
         message: format!("cannot read the configuration {name}: {}", reason(&error)),
         hint: "`tandem proxy example-config` prints one to start from".to_owned(),
     })?;
+    parse(path, &bytes)
+}
+
+/// Parses the content of the configuration `path` of the proxy.
+pub(crate) fn parse(path: &Path, bytes: &[u8]) -> Result<Config, Failure> {
     let folder = path.parent().unwrap_or(Path::new(""));
     let files = Files {
         secret: &|file| read_secret(&folder.join(file)),
         public: &|file| fs::read_to_string(folder.join(file)).map_err(|error| reason(&error)),
     };
-    Config::parse(&name, &bytes, files).map_err(Failure::Input)
+    Config::parse(&shown(path), bytes, files).map_err(Failure::Input)
 }
 
 /// Reads a file that only its owner can read.

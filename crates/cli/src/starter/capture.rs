@@ -1,6 +1,6 @@
 //! A new scenario from a capture.
 
-use super::{TRANSPORT, Technology, head, unique_names};
+use super::{TRANSPORT, Technology, comment_text, head, unique_names};
 use crate::failure::{Failure, reason};
 use capture::{ReadError, SubflowSummary, Summary};
 use std::collections::BTreeMap;
@@ -134,7 +134,7 @@ fn text(name: &str, summary: &Summary, seen: &BTreeMap<IpAddr, Seen>, transfers:
     let mut text = String::new();
     let duration =
         format!("duration = \"{seconds}s\"          # the capture lasts {:.1} s", summary.duration_s);
-    head(&mut text, &format!("Written by `tandem init --capture {name}`."), &duration);
+    head(&mut text, &format!("Written by `tandem init --capture {}`.", comment_text(name)), &duration);
     let words = |(address, one): (&IpAddr, &Seen)| match one.interface.as_str() {
         "" => address.to_string(),
         interface if seen.values().filter(|other| other.interface == interface).count() == 1 => {

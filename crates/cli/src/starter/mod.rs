@@ -80,6 +80,15 @@ fn unique_names(names: &[String]) -> Vec<String> {
     unique
 }
 
+/// A foreign text for a comment, which a line feed would end: control characters are escaped.
+pub(crate) fn comment_text(text: &str) -> String {
+    let escaped = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    text.chars().map(|c| if escaped(c) { c.escape_default().to_string() } else { c.to_string() }).collect()
+}
+
 /// The head of a new scenario: duration, device.
 fn head(text: &mut String, origin: &str, duration: &str) {
     let _ = write!(

@@ -190,10 +190,19 @@ fn tidy(value: f64) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
+/// A TOML string, in the quotes that need no escapes if possible.
 fn toml_string(text: &str) -> String {
-    if text.contains(['"', '\\']) && !text.contains('\'') {
+    let needs_escapes = |c: char| c.is_control() && c != '\t';
+    if !text.contains(['"', '\\']) && !text.contains(needs_escapes) {
+        format!("\"{text}\"")
+    } else if !text.contains('\'') && !text.contains(needs_escapes) {
         format!("'{text}'")
     } else {
-        format!("\"{text}\"")
+        let escaped = |c: char| match c {
+            '"' | '\\' => format!("\\{c}"),
+            c if c.is_control() => format!("\\u{:04x}", u32::from(c)),
+            c => c.to_string(),
+        };
+        format!("\"{}\"", text.chars().map(escaped).collect::<String>())
     }
 }

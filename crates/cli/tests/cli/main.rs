@@ -4,6 +4,7 @@ mod agent;
 mod attack;
 mod bad_input;
 mod capture;
+mod check;
 mod collector;
 mod compare;
 mod delay;

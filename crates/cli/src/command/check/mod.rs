@@ -1,84 +1,122 @@
 //! `tandem check`.
 
+mod report;
+
 use super::{agent, proxy};
-use crate::arguments::{Check, FileKind};
+use crate::arguments::{Check, FileKind, Format};
 use crate::failure::{Failure, reason};
-use crate::input::Input;
+use crate::input::{self, Input};
 use crate::output::{self, Terminal};
-use experiments::warnings::{self, World};
+use experiments::warnings::{self, Warning, World};
 use link::{TraceReading, TraceText};
+use report::CheckedFile;
 use scenario::Scenario;
 use schema::Source;
 use std::fmt::Write as _;
-use std::fs;
 use std::path::Path;
 
 pub(crate) fn run(arguments: &Check, terminal: Terminal) -> Result<(), Failure> {
-    let mut invalid = 0;
+    let mut files = Vec::new();
     for path in &arguments.files {
-        match check(path, arguments.kind, terminal) {
-            Ok(facts) => output::write(&format!("{}: {facts}\n", path.display()))?,
-            Err(failure) => {
-                invalid += 1;
-                terminal.report(&failure);
-            }
+        let file = check(path, arguments.kind);
+        if arguments.format == Format::Table {
+            print(&file, terminal)?;
         }
+        files.push(file);
     }
+    match arguments.format {
+        Format::Table => {}
+        Format::Json => output::write(&output::pretty(&report::to_json(&files)))?,
+        Format::Csv => output::write(&report::to_csv(&files))?,
+    }
+    let invalid = files.iter().filter(|file| file.result.is_err()).count();
     if invalid == 0 {
         return Ok(());
     }
-    if arguments.files.len() > 1 {
-        terminal.note(&format!("{invalid} of {} files are invalid", arguments.files.len()));
+    if files.len() > 1 && arguments.format == Format::Table {
+        terminal.note(&format!("{invalid} of {} files are invalid", files.len()));
     }
     Err(Failure::Reported { code: 3 })
 }
 
-/// Checks one file and describes it in a line.
-fn check(path: &Path, kind: Option<FileKind>, terminal: Terminal) -> Result<String, Failure> {
-    let name = path.display().to_string();
-    let bytes = fs::read(path).map_err(|error| Failure::Unreadable {
-        message: format!("cannot read {name}: {}", reason(&error)),
-        hint: "name a file; `tandem init` writes a scenario".to_owned(),
-    })?;
-    if is_capture(&bytes) {
-        return Err(Failure::Unreadable {
-            message: format!("{name} is a capture"),
-            hint: format!("`tandem capture {name}` analyses it"),
-        });
-    }
-    let text = schema::utf8(&name, &bytes).map_err(Failure::Input)?;
-    match kind.unwrap_or_else(|| kind_of(&name, text)) {
-        FileKind::Scenario => check_scenario(path, terminal),
-        FileKind::Agent => {
-            let config = agent::read(path)?;
-            Ok(format!("valid configuration of the agent: {}", counted(config.interfaces.len(), "interface")))
+/// Prints the result for people: a line on stdout, or the problems on stderr.
+fn print(file: &CheckedFile, terminal: Terminal) -> Result<(), Failure> {
+    terminal.warn(&file.warnings);
+    match &file.result {
+        Ok(facts) => output::write(&format!("{}: {facts}\n", file.name)),
+        Err(failure) => {
+            terminal.report(failure);
+            Ok(())
         }
-        FileKind::Proxy => {
-            let config = proxy::read(path)?;
-            config.check().map_err(|error| Failure::Unreadable {
-                message: format!("{name}: {error}"),
-                hint: error.hint().to_owned(),
-            })?;
-            Ok(format!(
-                "valid configuration of the proxy: {}",
-                counted(config.listen.len(), "listening address")
-            ))
-        }
-        FileKind::Profile => {
-            let profile = radio::Profile::from_toml(&name, text).map_err(Failure::Input)?;
-            let stages = counted(profile.tail.len(), "tail stage");
-            Ok(format!("valid radio profile: {}, {} active, {stages}", profile.kind, profile.active))
-        }
-        FileKind::Manifest => check_mpd(&name, text),
-        FileKind::Sizes => check_sizes(&name, text),
-        FileKind::Trace => check_trace(&name, text),
     }
 }
 
-fn check_scenario(path: &Path, terminal: Terminal) -> Result<String, Failure> {
-    let scenario = Input::read(path)?.scenario(&[])?;
-    terminal.warn(&warnings::of(&scenario.experiment, World::Simulation));
-    Ok(format!("valid scenario: {}", facts(&scenario)))
+/// Reads a file once, because it may be a pipe, and checks it.
+fn check(path: &Path, kind: Option<FileKind>) -> CheckedFile {
+    let name = input::shown(path);
+    let mut file =
+        CheckedFile { name, kind, text: String::new(), result: Ok(String::new()), warnings: Vec::new() };
+    file.result = read(path, &file.name).and_then(|bytes| {
+        file.text = String::from_utf8_lossy(&bytes).into_owned();
+        let text = schema::utf8(&file.name, &bytes).map_err(Failure::Input)?;
+        let kind = kind.unwrap_or_else(|| kind_of(&file.name, text));
+        file.kind = Some(kind);
+        check_text(path, text, kind, &mut file.warnings)
+    });
+    file
+}
+
+fn read(path: &Path, name: &str) -> Result<Vec<u8>, Failure> {
+    let bytes = input::read(path).map_err(|error| Failure::Unreadable {
+        message: format!("cannot read {name}: {}", reason(&error)),
+        hint: "name a file; `tandem init` writes a scenario".to_owned(),
+    })?;
+    if capture::is_capture(&bytes) {
+        return Err(Failure::Unreadable {
+            message: format!("{name} is a capture"),
+            hint: format!("`tandem capture {}` analyses it", path.display()),
+        });
+    }
+    Ok(bytes)
+}
+
+/// Checks the content of one file and describes it in a line.
+fn check_text(
+    path: &Path,
+    text: &str,
+    kind: FileKind,
+    warnings: &mut Vec<Warning>,
+) -> Result<String, Failure> {
+    let name = &input::shown(path);
+    match kind {
+        FileKind::Scenario => {
+            let scenario = Input::new(path, text.as_bytes().to_vec()).scenario(&[])?;
+            *warnings = warnings::of(&scenario.experiment, World::Simulation);
+            Ok(format!("valid scenario: {}", facts(&scenario)))
+        }
+        FileKind::Agent => {
+            let config = agent::parse(path, text.as_bytes())?;
+            Ok(format!("valid configuration of the agent: {}", counted(config.interfaces.len(), "interface")))
+        }
+        FileKind::Proxy => check_proxy(path, text),
+        FileKind::Profile => {
+            let profile = radio::Profile::from_toml(name, text).map_err(Failure::Input)?;
+            let stages = counted(profile.tail.len(), "tail stage");
+            Ok(format!("valid radio profile: {}, {} active, {stages}", profile.kind, profile.active))
+        }
+        FileKind::Manifest => check_mpd(name, text),
+        FileKind::Sizes => check_sizes(name, text),
+        FileKind::Trace => check_trace(name, text),
+    }
+}
+
+fn check_proxy(path: &Path, text: &str) -> Result<String, Failure> {
+    let config = proxy::parse(path, text.as_bytes())?;
+    config.check().map_err(|error| Failure::Unreadable {
+        message: format!("{}: {error}", input::shown(path)),
+        hint: error.hint().to_owned(),
+    })?;
+    Ok(format!("valid configuration of the proxy: {}", counted(config.listen.len(), "listening address")))
 }
 
 /// A scenario in one line.
@@ -169,12 +207,6 @@ fn top_key(line: &str) -> Option<&str> {
         return header.trim_matches(['[', ' ']).split(['.', ']', ' ']).next();
     }
     line.split_once('=').map(|(key, _)| key.trim())
-}
-
-/// True for the first bytes of pcap and pcapng files.
-fn is_capture(bytes: &[u8]) -> bool {
-    let magics = [[0x0a, 0x0d, 0x0d, 0x0a], [0xa1, 0xb2, 0xc3, 0xd4], [0xd4, 0xc3, 0xb2, 0xa1]];
-    bytes.get(..4).is_some_and(|start| magics.iter().any(|magic| start == magic))
 }
 
 /// "1 path", "2 paths".
