@@ -409,5 +409,5 @@ pub(crate) fn on_accept(shared: &Arc<Shared>, listen: Listen, stream: TcpStream,
         _ = socket::abort(&stream);
         return;
     };
-    tokio::spawn(connection::serve(Arc::clone(shared), config, listen, (stream, client), permit));
+    connection::start(Arc::clone(shared), config, listen, (stream, client), permit);
 }

@@ -1,5 +1,6 @@
 //! Client session for 0-RTT TCP Convert.
 
+use super::outcome::Outcome;
 use super::{Client, Fin};
 use crate::connect::{ConnectError, Connected};
 use crate::counters::Counters;
@@ -28,11 +29,11 @@ async fn handle(client: &mut Client) -> io::Result<Option<Connected>> {
                 Counters::count(&client.counters().bad_requests);
                 return match bad {
                     ParseError::Reset(reason) => {
-                        client.log_context.outcome = reason;
+                        client.log_context.outcome = Outcome::Failed(reason);
                         socket::abort(&client.stream).map(|()| None).map_err(io::Error::other)
                     }
                     ParseError::Respond(bytes, reason) => {
-                        client.log_context.outcome = reason;
+                        client.log_context.outcome = Outcome::Failed(reason);
                         respond_and_close(client, &bytes).await
                     }
                 };
@@ -40,12 +41,12 @@ async fn handle(client: &mut Client) -> io::Result<Option<Connected>> {
         }
     };
     let Some(connect) = request.connect else {
-        client.log_context.outcome = "asked";
+        client.log_context.outcome = Outcome::Asked;
         return respond_and_close(client, &convert::encode_success(&request, &[])).await;
     };
     let destination = Destination { host: Host::Address(connect.peer.ip()), port: connect.peer.port() };
     let protocol = if connect.mptcp { Protocol::Mptcp } else { client.config.servers };
-    match client.connect(&destination, protocol, Fin::EndOfData).await {
+    match client.connect(&destination, protocol, Fin::EndOfData, "").await {
         Ok(server) => {
             client.write(&accepted(&request, server.stream.tcp())).await?;
             Ok(Some(server))

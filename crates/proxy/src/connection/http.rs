@@ -1,7 +1,8 @@
 //! Client session for HTTP: requests in sequence, until CONNECT opens a tunnel.
 
 use super::exchange::{ExchangeError, exchange};
-use super::{Access, Client, Fin, LOOP, READ_CHUNK_BYTES, TOO_SLOW, unless_revoked};
+use super::outcome::Outcome;
+use super::{Access, Client, Fin, READ_CHUNK_BYTES};
 use crate::access::{self, LogRecord};
 use crate::connect::{ConnectError, Connected, read_some};
 use crate::counters::Counters;
@@ -9,7 +10,7 @@ use crate::destination::Destination;
 use crate::front::http::{self, Framing, PSEUDONYM, ParseError, Request, RequestKind};
 use crate::outgoing::Registration;
 use crate::refusal::Cause;
-use crate::relay;
+use crate::relay::{self, End};
 use crate::server::Phase;
 use crate::stream::Stream;
 use core::pin::pin;
@@ -34,9 +35,8 @@ pub(super) async fn serve(client: &mut Client) -> Option<Connected> {
     client.log_context.front = "http";
     let mut kept = None;
     loop {
-        let revocation = client.revocation();
-        let Some(request) = unless_revoked(revocation, pin!(next_request(client, kept.is_some()))).await
-        else {
+        let next = client.revocation().unless_due(pin!(next_request(client, kept.is_some()))).await;
+        let Some(request) = next else {
             client.revoke();
             return None;
         };
@@ -45,7 +45,7 @@ pub(super) async fn serve(client: &mut Client) -> Option<Connected> {
             Ok(Some(request)) => request,
             Ok(None) => return None,
             Err(bad) => {
-                client.log_context.outcome = bad.reason;
+                client.log_context.outcome = Outcome::Failed(bad.reason);
                 Counters::count(&client.counters().bad_requests);
                 respond_error(client, bad, "").await;
                 return None;
@@ -77,19 +77,16 @@ pub(super) async fn serve(client: &mut Client) -> Option<Connected> {
             continue;
         }
         if request.has_passed(&client.shared.dialer.pseudonym) {
-            client.log_context.outcome = LOOP;
+            client.log_context.outcome = Outcome::Loop;
             Counters::count(&client.counters().loops);
             let bad = ParseError { status: 502, reason: "the request has passed this proxy before (Via)" };
             let fields = format!("Proxy-Status: {PSEUDONYM}; error={}\r\n", Cause::ProxyLoopDetected.name());
             respond_error(client, bad, &fields).await;
             return None;
         }
-        client.via.clone_from(&request.via);
         if request.kind == RequestKind::Tunnel {
-            match client
-                .connect(&request.destination, client.config.servers, Fin::DisconnectWithoutData)
-                .await
-            {
+            let (destination, fin) = (&request.destination, Fin::DisconnectWithoutData);
+            match client.connect(destination, client.config.servers, fin, &request.via).await {
                 Ok(server) => {
                     let written = client.write(b"HTTP/1.1 200 Connection established\r\n\r\n").await;
                     return written.is_ok().then_some(server);
@@ -104,7 +101,7 @@ pub(super) async fn serve(client: &mut Client) -> Option<Connected> {
         let revocation = client.revocation();
         let still_open = {
             let mut forward = Box::pin(forward_request(client, &request, kept.take()));
-            unless_revoked(revocation, forward.as_mut()).await
+            revocation.unless_due(forward.as_mut()).await
         };
         let Some(still_open) = still_open else {
             client.revoke();
@@ -129,7 +126,7 @@ async fn next_request(client: &mut Client, is_kept: bool) -> Result<Option<Reque
                 Ok(_) => return Ok(None),
                 Err(_) => {
                     if !is_kept {
-                        client.log_context.outcome = TOO_SLOW;
+                        client.log_context.outcome = Outcome::TooSlow;
                         Counters::count(&client.shared.counters.too_slow);
                     }
                     return Ok(None);
@@ -187,36 +184,36 @@ async fn forward_request(
             // RFC 9112, section 9.3.1: a safe request on an idle connection may be retried.
             Err(ExchangeError::Stale) => server = connect_to_server(client, request).await?,
             Err(ExchangeError::BeforeResponse(bad)) => {
-                client.log_context.outcome = bad.reason;
+                client.log_context.outcome = Outcome::Failed(bad.reason);
                 Counters::count(&client.counters().failed);
                 respond_error(client, bad, "").await;
                 return None;
             }
             Err(ExchangeError::MidResponse) => {
                 Counters::count(&client.counters().failed);
-                return reset(client, "reset");
+                return reset(client, Outcome::Relay(End::Reset));
             }
             Err(ExchangeError::TimedOut(end)) => {
                 Counters::count(&client.counters().timed_out);
-                return reset(client, end.name());
+                return reset(client, Outcome::Relay(end));
             }
             Err(ExchangeError::Abandoned) => {
                 Counters::count(&client.counters().abandoned);
-                return reset(client, ConnectError::Abandoned.name());
+                return reset(client, Outcome::Failed(ConnectError::Abandoned.name()));
             }
         }
     }
 }
 
 /// Resets the client's connection, so that it does not take a part of a response for the whole.
-fn reset(client: &mut Client, outcome: &'static str) -> Option<ServerConnection> {
+fn reset(client: &mut Client, outcome: Outcome) -> Option<ServerConnection> {
     client.log_context.outcome = outcome;
     _ = linux::socket::abort(&client.stream);
     None
 }
 
 async fn connect_to_server(client: &mut Client, request: &Request) -> Option<ServerConnection> {
-    match client.connect(&request.destination, client.config.servers, Fin::Disconnect).await {
+    match client.connect(&request.destination, client.config.servers, Fin::Disconnect, &request.via).await {
         Ok(connected) => Some(ServerConnection {
             destination: request.destination.clone(),
             stream: connected.stream,
@@ -247,7 +244,7 @@ fn log_request(client: &Client, request: &Request, status: u16, (began, up, down
         time: access::now(),
         client: client.address.to_string(),
         front: client.log_context.front,
-        user: client.log_context.user.as_deref(),
+        user: client.user.as_ref().map(|user| user.name()),
         destination: Some(request.destination.to_string()),
         server: client.log_context.server.map(|server| server.to_string()),
         method: Some(method),

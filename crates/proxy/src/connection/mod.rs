@@ -3,26 +3,28 @@
 mod convert;
 mod exchange;
 mod http;
+mod outcome;
 mod players;
 mod socks5;
 mod transparent;
+mod tunnel;
 
 use crate::Config;
 use crate::access::{self, LogRecord, SubflowStats};
 use crate::config::{Listen, ListenerProtocol};
 use crate::connect::{self, Ask, ConnectError, Connected, read_some};
-use crate::counters::{ByteCounters, Counters};
+use crate::counters::Counters;
 use crate::credentials::Credential;
 use crate::destination::Destination;
 use crate::logins::Verdict;
-use crate::relay::{self, End, Flow};
 use crate::server::{ConnectionPermit, Phase, Shared, client_key};
 use crate::stream::Stream;
 use crate::users::User;
 use core::future::poll_fn;
-use core::pin::{Pin, pin};
-use core::task::Poll;
+use core::pin::Pin;
+use core::task::{Context, Poll};
 use linux::socket::{self, Protocol};
+use outcome::Outcome;
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -33,15 +35,8 @@ use tokio::io::Interest;
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
+use tunnel::Tunnel;
 
-/// Outcome of a client whose request timed out.
-const TOO_SLOW: &str = "too slow";
-/// Outcome of a session that does not reach its end, because the proxy ends first.
-const CUT: &str = "shutdown";
-/// Outcome of a connection or a request of this proxy itself.
-const LOOP: &str = "loop";
-/// Outcome of a client without a TLS session.
-const TLS_FAILED: &str = "tls failed";
 /// Bytes read at once before the relay starts.
 const READ_CHUNK_BYTES: usize = 4096;
 
@@ -64,22 +59,21 @@ pub(crate) struct Client {
     number: u64,
     /// HTTP requests received.
     requests: u32,
-    /// Proxies that the current request has passed (`Via`).
-    via: String,
     /// User of the present login.
     user: Option<Arc<User>>,
     /// Bytes relayed from the client; `down` counts bytes to the client.
     up: AtomicU64,
     down: AtomicU64,
+    /// The client's place, released last.
+    _permit: ConnectionPermit,
 }
 
 /// Fields of the log record.
 struct LogContext {
     front: &'static str,
-    user: Option<String>,
     destination: Option<Destination>,
     server: Option<SocketAddr>,
-    outcome: &'static str,
+    outcome: Outcome,
     reason: Option<String>,
     subflows: SubflowStats,
 }
@@ -94,71 +88,82 @@ enum Access {
     Delayed(Duration),
 }
 
-/// Completes when a login is revoked; `None` without a login.
-type Revocation = Option<Pin<Box<dyn Future<Output = ()> + Send>>>;
+/// Completes when a login is revoked; without a login, never.
+struct Revocation(Option<Pin<Box<dyn Future<Output = ()> + Send>>>);
 
-/// Awaits `work`, unless the login is revoked first. Borrows `work`, so that its state is stored once.
-async fn unless_revoked<T>(
-    mut revocation: Revocation,
-    mut work: Pin<&mut impl Future<Output = T>>,
-) -> Option<T> {
-    poll_fn(|context| {
-        if revocation.as_mut().is_some_and(|revocation| revocation.as_mut().poll(context).is_ready()) {
-            return Poll::Ready(None);
-        }
-        work.as_mut().poll(context).map(Some)
-    })
-    .await
+impl Revocation {
+    fn is_due(&mut self, context: &mut Context<'_>) -> bool {
+        self.0.as_mut().is_some_and(|revocation| revocation.as_mut().poll(context).is_ready())
+    }
+
+    /// Awaits `work`, unless the login is revoked first. Borrows `work`, so that its state is stored
+    /// once.
+    async fn unless_due<T>(mut self, mut work: Pin<&mut impl Future<Output = T>>) -> Option<T> {
+        poll_fn(|context| {
+            if self.is_due(context) {
+                return Poll::Ready(None);
+            }
+            work.as_mut().poll(context).map(Some)
+        })
+        .await
+    }
 }
 
-/// Serves a client until its connection ends.
-pub(crate) async fn serve(
+/// Starts the session of a client.
+pub(crate) fn start(
+    shared: Arc<Shared>,
+    config: Arc<Config>,
+    listen: Listen,
+    client: (TcpStream, SocketAddr),
+    permit: ConnectionPermit,
+) {
+    // Boxed, as is the tunnel: each state is freed at its end, and a tunnel does not carry the state
+    // of its request.
+    let requests = Box::pin(serve(shared, config, listen, client, permit));
+    tokio::spawn(async move {
+        if let Some(tunnel) = requests.await {
+            tunnel.await;
+        }
+    });
+}
+
+/// Serves a client until its connection ends or becomes a tunnel.
+async fn serve(
     shared: Arc<Shared>,
     config: Arc<Config>,
     listen: Listen,
     (stream, address): (TcpStream, SocketAddr),
     permit: ConnectionPermit,
-) {
-    let _permit = permit;
+) -> Option<Box<Tunnel>> {
     let is_mptcp = listen.protocol == Protocol::Mptcp && access::is_mptcp(&stream);
     if is_mptcp {
         Counters::count(&shared.counters.accepted_mptcp);
     }
-    let mut log_context = LogContext {
-        front: listen.serve.name(),
-        user: None,
-        destination: None,
-        server: None,
-        outcome: CUT,
-        reason: None,
-        subflows: SubflowStats::new(is_mptcp),
-    };
     let since = Instant::now();
     let deadline = since + config.timeouts.handshake;
     let local = stream.local_addr();
-    if local.is_ok_and(|local| shared.dialer.outgoing.is_own(address, local)) {
+    let mut failure = None;
+    let stream = if local.is_ok_and(|local| shared.dialer.outgoing.is_own(address, local)) {
         Counters::count(&shared.counters.loops);
-        log_context.outcome = LOOP;
-    }
-    let stream = match (listen.tls && log_context.outcome != LOOP, &config.tls) {
-        (false, _) => Stream::Tcp(stream),
-        // A reload has just removed the certificate and the listener.
-        (true, None) => {
-            _ = socket::abort(&stream);
-            return;
-        }
+        _ = socket::abort(&stream);
+        failure = Some((Outcome::Loop, None));
+        Stream::Tcp(stream)
+    } else if !listen.tls {
+        Stream::Tcp(stream)
+    } else if let Some(tls) = &config.tls {
         // Boxed, so that unencrypted sessions do not carry the state of a handshake.
-        (true, Some(tls)) => match Box::pin(tls.accept_until(deadline, stream)).await {
-            Ok(stream) => stream,
-            Err((stream, reason)) => {
-                Counters::count(&shared.counters.tls_failed);
-                shared.log_failed_tls(address, &reason);
-                (log_context.outcome, log_context.reason) = (TLS_FAILED, Some(reason));
-                stream
-            }
-        },
+        Box::pin(tls.accept_until(deadline, stream)).await.unwrap_or_else(|(stream, reason)| {
+            Counters::count(&shared.counters.tls_failed);
+            shared.log_failed_tls(address, &reason);
+            failure = Some((Outcome::TlsFailed, Some(reason)));
+            stream
+        })
+    } else {
+        // A reload has just removed the certificate and the listener.
+        _ = socket::abort(&stream);
+        return None;
     };
-    let mut client = Client {
+    let mut client = Box::new(Client {
         deadline,
         phase: shared.phase.subscribe(),
         number: shared.next_connection(),
@@ -170,31 +175,33 @@ pub(crate) async fn serve(
         listening: listen.address,
         buffer: Vec::new(),
         since,
-        log_context,
-        via: String::new(),
+        log_context: LogContext {
+            front: listen.serve.name(),
+            destination: None,
+            server: None,
+            outcome: Outcome::Shutdown,
+            reason: None,
+            subflows: SubflowStats::new(is_mptcp),
+        },
         user: None,
         up: AtomicU64::new(0),
         down: AtomicU64::new(0),
-    };
-    if client.log_context.outcome == LOOP {
-        _ = socket::abort(&client.stream);
-        return client.log();
+        _permit: permit,
+    });
+    if let Some(failure) = failure {
+        (client.log_context.outcome, client.log_context.reason) = failure;
+        return None;
     }
-    if client.log_context.outcome == TLS_FAILED {
-        return client.log();
+    if let Some(server) = client.handle(listen.serve).await {
+        return Some(Box::new(Tunnel::new(client, server)));
     }
-    // Boxed, so that a tunnel does not carry the state of request parsing.
-    let tunnel = Box::pin(client.handle(listen.serve)).await;
-    if let Some(server) = tunnel {
-        client.tunnel(server).await;
-    }
-    if client.log_context.outcome == TOO_SLOW {
+    match client.log_context.outcome {
         // Reset: otherwise the kernel keeps a half-closed connection for a while.
-        _ = socket::abort(&client.stream);
+        Outcome::TooSlow => _ = socket::abort(&client.stream),
+        Outcome::Shutdown => client.log_context.outcome = Outcome::Closed,
+        _ => {}
     }
-    if client.log_context.outcome == CUT {
-        client.log_context.outcome = "closed";
-    }
+    None
 }
 
 /// Meaning of a client's FIN while it waits for an answer.
@@ -256,7 +263,7 @@ impl Client {
             Ok(Ok(_)) => Ok(()),
             Ok(Err(error)) => Err(error),
             Err(_) => {
-                self.log_context.outcome = TOO_SLOW;
+                self.log_context.outcome = Outcome::TooSlow;
                 Counters::count(&self.counters().too_slow);
                 Err(ErrorKind::TimedOut.into())
             }
@@ -283,7 +290,6 @@ impl Client {
         let verdict = logins.verify(client_key(self.address.ip()), credential);
         match timeout_at(self.deadline, verdict).await {
             Ok(Verdict::Known(user)) => {
-                self.log_context.user = Some(user.name().to_owned());
                 self.user = Some(user);
                 Access::Granted
             }
@@ -295,8 +301,8 @@ impl Client {
     }
 
     fn deny(&mut self, wait: Duration) -> Access {
-        self.log_context.user = None;
-        self.log_context.outcome = "unauthorized";
+        self.user = None;
+        self.log_context.outcome = Outcome::Unauthorized;
         Counters::count(&self.counters().unauthorized);
         if !wait.is_zero() {
             self.shared.log_lock_out(self.address, wait);
@@ -305,21 +311,21 @@ impl Client {
     }
 
     fn delay(&mut self, wait: Duration) -> Access {
-        self.log_context.user = None;
-        self.log_context.outcome = "locked out";
+        self.user = None;
+        self.log_context.outcome = Outcome::LockedOut;
         Counters::count(&self.counters().locked_out);
         Access::Delayed(wait)
     }
 
-    /// Future that completes when the user of the present login is removed or has another password.
+    /// Revocation of the present login.
     fn revocation(&self) -> Revocation {
-        let user = self.user.clone()?;
-        Some(Box::pin(self.shared.logins.revocation(user)))
+        let revoked = |user| Box::pin(self.shared.logins.revocation(user)) as Pin<Box<_>>;
+        Revocation(self.user.clone().map(revoked))
     }
 
     /// Resets the connection of a revoked user.
     fn revoke(&mut self) {
-        self.log_context.outcome = "revoked";
+        self.log_context.outcome = Outcome::Revoked;
         _ = socket::abort(&self.stream);
     }
 
@@ -339,19 +345,22 @@ impl Client {
         if self.requests > 0 { format!("{id}.{}", self.requests) } else { id }
     }
 
-    /// Connects to a server for this client.
+    /// Connects to a server for this client. `via` lists the proxies that the request has passed.
     async fn connect(
         &mut self,
         destination: &Destination,
         protocol: Protocol,
         fin: Fin,
+        via: &str,
     ) -> Result<Connected, ConnectError> {
         self.log_context.destination = Some(destination.clone());
         let began = Instant::now();
-        let ask = Ask { destination, protocol, client: client_key(self.address.ip()), via: &self.via };
+        let ask = Ask { destination, protocol, client: client_key(self.address.ip()), via };
+        // Boxed, so that an idle session does not carry the state of connecting.
+        let connect = Box::pin(self.shared.dialer.connect(&self.config, ask));
         let connected = tokio::select! {
             biased;
-            connected = self.shared.dialer.connect(&self.config, ask) => connected,
+            connected = connect => connected,
             () = until_client_is_gone(&self.stream, &mut self.buffer, fin) => Err(ConnectError::Abandoned),
         };
         match &connected {
@@ -360,44 +369,13 @@ impl Client {
                 self.log_context.server = server.stream.peer_addr().ok();
             }
             Err(failure) => {
-                self.log_context.outcome = failure.name();
+                self.log_context.outcome = Outcome::Failed(failure.name());
                 self.shared.log_failure((self.address, &self.request_id()), destination, failure);
                 self.log_context.reason = Some(failure.to_text());
                 connect::count_failure(failure, self.counters());
             }
         }
         connected
-    }
-
-    /// Relays both directions to their end. Bytes already read from the client go first.
-    async fn tunnel(&mut self, server: Connected) {
-        Counters::count(&self.counters().tunnels);
-        let mut up = Flow::new(std::mem::take(&mut self.buffer));
-        let mut down = Flow::new(server.early_data);
-        let total = self.end_of_lifetime();
-        let counters = &self.shared.counters;
-        let bytes =
-            (ByteCounters([&counters.bytes_up, &self.up]), ByteCounters([&counters.bytes_down, &self.down]));
-        let revocation = self.revocation();
-        let (stream, subflows) = (&self.stream, &mut self.log_context.subflows);
-        let end = {
-            let relay = pin!(relay::relay_both(
-                (stream, &server.stream),
-                (&mut up, &mut down),
-                bytes,
-                (self.config.relay_options(), total),
-                || subflows.sample(stream.tcp()),
-            ));
-            unless_revoked(revocation, relay).await
-        };
-        let Some(end) = end else {
-            _ = socket::abort(&server.stream);
-            return self.revoke();
-        };
-        self.log_context.outcome = end.name();
-        if matches!(end, End::Idle | End::Stalled | End::TooLong) {
-            Counters::count(&self.counters().timed_out);
-        }
     }
 
     /// Logs the connection.
@@ -412,10 +390,10 @@ impl Client {
             time: access::now(),
             client: self.address.to_string(),
             front: self.log_context.front,
-            user: self.log_context.user.as_deref(),
+            user: self.user.as_ref().map(|user| user.name()),
             destination: self.log_context.destination.as_ref().map(ToString::to_string),
             server: self.log_context.server.map(|server| server.to_string()),
-            outcome: self.log_context.outcome,
+            outcome: self.log_context.outcome.name(),
             reason: self.log_context.reason.as_deref(),
             seconds: access::seconds(self.since.elapsed()),
             bytes_up: self.up.load(Relaxed),

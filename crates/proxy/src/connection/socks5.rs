@@ -1,5 +1,6 @@
 //! Client session for SOCKS5.
 
+use super::outcome::Outcome;
 use super::{Access, Client, Fin};
 use crate::connect::{ConnectError, Connected};
 use crate::counters::Counters;
@@ -12,7 +13,7 @@ pub(super) async fn serve(client: &mut Client) -> Option<Connected> {
     client.log_context.front = "socks5";
     handle(client).await.unwrap_or_else(|error| {
         if error.kind() == ErrorKind::InvalidData {
-            client.log_context.outcome = "bad request";
+            client.log_context.outcome = Outcome::Failed("bad request");
             Counters::count(&client.counters().bad_requests);
         }
         None
@@ -25,7 +26,7 @@ async fn handle(client: &mut Client) -> io::Result<Option<Connected>> {
     client.write(&socks5::encode_method(method)).await?;
     match method {
         None => {
-            client.log_context.outcome = "unauthorized";
+            client.log_context.outcome = Outcome::Unauthorized;
             Counters::count(&client.counters().unauthorized);
             return close(client).await;
         }
@@ -42,13 +43,13 @@ async fn handle(client: &mut Client) -> io::Result<Option<Connected>> {
     let destination = match read(client, socks5::parse_request).await? {
         Request::Connect(destination) => destination,
         Request::Unserved(reason) => {
-            client.log_context.outcome = "not supported";
+            client.log_context.outcome = Outcome::Failed("not supported");
             Counters::count(&client.counters().bad_requests);
             client.write(&socks5::encode_reply(reason, None)).await?;
             return close(client).await;
         }
     };
-    match client.connect(&destination, client.config.servers, Fin::DisconnectWithoutData).await {
+    match client.connect(&destination, client.config.servers, Fin::DisconnectWithoutData, "").await {
         Ok(server) => {
             let from = server.stream.local_addr().ok();
             client.write(&socks5::encode_reply(Reply::Succeeded, from)).await?;

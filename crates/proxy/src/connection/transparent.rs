@@ -1,5 +1,6 @@
 //! Client session for connections redirected by TPROXY or NAT.
 
+use super::outcome::Outcome;
 use super::{Client, Fin};
 use crate::connect::Connected;
 use crate::destination::{Destination, Host};
@@ -27,14 +28,14 @@ pub(super) async fn serve_redirected(client: &mut Client) -> Option<Connected> {
 /// Resets a connection that was not redirected: one to its destination would loop back to the
 /// listener.
 fn refuse_direct(client: &mut Client) -> Option<Connected> {
-    client.log_context.outcome = "not redirected";
+    client.log_context.outcome = Outcome::Failed("not redirected");
     _ = linux::socket::abort(&client.stream);
     None
 }
 
 async fn forward(client: &mut Client, meant: SocketAddr) -> Option<Connected> {
     let destination = Destination { host: Host::Address(meant.ip().to_canonical()), port: meant.port() };
-    let server = client.connect(&destination, client.config.servers, Fin::EndOfData).await.ok();
+    let server = client.connect(&destination, client.config.servers, Fin::EndOfData, "").await.ok();
     if server.is_none() {
         // Reset, as a refusing server would.
         _ = linux::socket::abort(&client.stream);

@@ -324,45 +324,49 @@ pub(crate) async fn with_time_limits<T>(
     .await
 }
 
-/// Relays both directions to their end, a reset or a timeout. Calls `on_half_close` at the first
-/// end of stream, before the kernel drops the subflow statistics.
-pub(crate) async fn relay_both(
-    (client, server): (&Stream, &Stream),
-    (up, down): (&mut Flow, &mut Flow),
-    (bytes_up, bytes_down): (ByteCounters<'_>, ByteCounters<'_>),
-    (options, until): (RelayOptions, Option<Instant>),
-    mut on_half_close: impl FnMut(),
-) -> End {
-    let mut idle_timer = IdleTimer::new(options.idle, until);
-    let mut reported = false;
-    let end = poll_fn(|context| {
+/// Both directions between a client and a server.
+#[derive(Debug)]
+pub(crate) struct Relay {
+    up: Flow,
+    down: Flow,
+    idle_timer: IdleTimer,
+}
+
+impl Relay {
+    /// Creates a relay whose directions begin with bytes that were read before.
+    pub(crate) fn new((up, down): (Vec<u8>, Vec<u8>), idle: Duration, until: Option<Instant>) -> Self {
+        Self { up: Flow::new(up), down: Flow::new(down), idle_timer: IdleTimer::new(idle, until) }
+    }
+
+    /// Whether one direction has ended.
+    pub(crate) fn is_half_closed(&self) -> bool {
+        self.up.done || self.down.done
+    }
+
+    /// Relays both directions as far as the connections allow; `Ready` at their end, a reset or a
+    /// timeout.
+    pub(crate) fn poll(
+        &mut self,
+        (client, server): (&Stream, &Stream),
+        (bytes_up, bytes_down): (ByteCounters<'_>, ByteCounters<'_>),
+        options: RelayOptions,
+        context: &mut Context<'_>,
+    ) -> Poll<End> {
+        let Self { up, down, idle_timer } = self;
         let before = up.moved + down.moved;
         let there = up.poll((client, server), bytes_up, options, context);
         let back = down.poll((server, client), bytes_down, options, context);
-        if (up.done || down.done) && !reported {
-            reported = true;
-            on_half_close();
-        }
         match (there, back) {
             (Poll::Ready(Ok(())), Poll::Ready(Ok(()))) => Poll::Ready(End::Closed),
             _ if up.is_stalled() || down.is_stalled() => Poll::Ready(End::Stalled),
             (Poll::Ready(Err(_)), _) | (_, Poll::Ready(Err(_))) => Poll::Ready(End::Reset),
             _ => idle_timer.poll(up.moved + down.moved != before, context),
         }
-    })
-    .await;
-    if !reported {
-        on_half_close();
     }
-    if end != End::Closed {
-        // Reset both connections, so that both peers detect the truncation.
-        _ = socket::abort(client);
-        _ = socket::abort(server);
-    }
-    end
 }
 
 /// Idle and lifetime timeouts with a single timer, rearmed only when it expires.
+#[derive(Debug)]
 struct IdleTimer {
     idle: Duration,
     until: Option<Instant>,
