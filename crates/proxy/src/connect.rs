@@ -11,6 +11,7 @@ use crate::own_addresses::OwnAddresses;
 use crate::refusal::{Cause, Refusal};
 use crate::resolve::{LookupError, Resolver};
 use crate::stream::Stream;
+use crate::unanswered::Unanswered;
 use crate::upstream;
 use linux::socket::{self, Options, Protocol};
 use rustix::io::Errno;
@@ -46,6 +47,8 @@ pub(crate) enum ConnectError {
     Unreachable(io::Error),
     /// The upstream proxy refused, or could not be reached.
     Upstream(Refusal),
+    /// Too many requests for it wait at the upstream proxy: a loop, or a server that does not answer.
+    Loop,
     /// The client closed its connection meanwhile.
     Abandoned,
 }
@@ -66,6 +69,7 @@ impl ConnectError {
             Self::TimedOut => "connect timeout",
             Self::Unreachable(_) => "unreachable",
             Self::Upstream(_) => "refused upstream",
+            Self::Loop => "loop",
             Self::Abandoned => "abandoned",
         }
     }
@@ -79,6 +83,9 @@ impl ConnectError {
             Self::TimedOut => "connection to the server timed out".to_owned(),
             Self::Unreachable(error) => format!("server unreachable: {}", error.kind()),
             Self::Upstream(refusal) => format!("the upstream proxy refused: {}", refusal.reason),
+            Self::Loop => {
+                "too many unanswered requests for this server: do the upstreams form a loop?".to_owned()
+            }
             Self::Abandoned => "the client closed its connection".to_owned(),
         }
     }
@@ -92,6 +99,7 @@ impl ConnectError {
             Self::TimedOut => Cause::ConnectionTimeout,
             Self::Unreachable(error) => Cause::of(error),
             Self::Upstream(refusal) => refusal.cause,
+            Self::Loop => Cause::ProxyLoopDetected,
             Self::Abandoned => Cause::ConnectionTerminated,
         }
     }
@@ -134,6 +142,8 @@ pub(crate) struct Dialer {
     pub(crate) parallel: Arc<Semaphore>,
     /// Open connections to servers and to the upstream proxy.
     pub(crate) outgoing: Arc<Outgoing>,
+    /// Requests that wait for the answer of a converter.
+    pub(crate) unanswered: Unanswered,
     /// Name of this proxy in `Via`, unique so that two proxies in a chain differ.
     pub(crate) pseudonym: String,
 }
@@ -156,6 +166,7 @@ impl Dialer {
             resolver: Resolver::new(config.limits.lookups.max(1)),
             parallel: Arc::new(Semaphore::new(MAX_PARALLEL_ATTEMPTS)),
             outgoing: Arc::default(),
+            unanswered: Unanswered::default(),
             // A hasher of the standard library has random keys.
             pseudonym: format!("{PSEUDONYM}-{:016x}", RandomState::new().hash_one(0)),
         }
@@ -344,6 +355,7 @@ pub(crate) async fn read_some(stream: &Stream, buffer: &mut Vec<u8>, max_len: us
 pub(crate) fn count_failure(failure: &ConnectError, counters: &Counters) {
     Counters::count(match failure {
         ConnectError::Refused(_) => &counters.refused_destinations,
+        ConnectError::Loop => &counters.loops,
         ConnectError::Abandoned => &counters.abandoned,
         _ => &counters.failed,
     });

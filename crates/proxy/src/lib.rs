@@ -39,6 +39,7 @@ mod rules;
 mod server;
 mod special;
 mod stream;
+mod unanswered;
 mod upstream;
 
 pub use check::Check;

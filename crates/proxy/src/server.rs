@@ -226,7 +226,8 @@ impl Shared {
         destination: &Destination,
         failure: &ConnectError,
     ) {
-        let is_refusal = matches!(failure, ConnectError::Upstream(_) | ConnectError::Refused(_));
+        let is_refusal =
+            matches!(failure, ConnectError::Upstream(_) | ConnectError::Refused(_) | ConnectError::Loop);
         if is_refusal && self.log_limit.admit() {
             warn!(%client, %destination, id, "{}", failure.to_text());
         }

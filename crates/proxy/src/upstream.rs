@@ -163,8 +163,13 @@ pub(crate) async fn connect_by_convert(
     (dialer, config): (&Dialer, &Config),
     upstream: &Upstream,
     ask: Ask<'_>,
-    peers: Vec<SocketAddr>,
+    mut peers: Vec<SocketAddr>,
 ) -> Result<Connected, ConnectError> {
+    let mut pending = Vec::new();
+    peers.retain(|peer| dialer.unanswered.enter(ask.client, *peer).map(|one| pending.push(one)).is_some());
+    if peers.is_empty() {
+        return Err(ConnectError::Loop);
+    }
     let route = Route::of((dialer, config), upstream, ask.client).await?;
     race(&peers, &dialer.parallel, |peer| {
         let route = route.clone();

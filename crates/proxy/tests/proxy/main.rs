@@ -6,6 +6,7 @@ mod attacks;
 mod converter;
 mod http;
 mod logins;
+mod loops;
 mod names;
 mod operation;
 mod programs;

@@ -12,18 +12,18 @@ use tandem_proxy::config::{Listen, ListenerProtocol};
 use tandem_proxy::front::transparent::Rules;
 use tandem_proxy::{Config, Proxy};
 
-fn ip(text: &str) -> IpAddr {
+pub(crate) fn ip(text: &str) -> IpAddr {
     text.parse().unwrap()
 }
 
-fn configure(device: &str, address: &str, prefix: u8) -> Result<(), Error> {
+pub(crate) fn configure(device: &str, address: &str, prefix: u8) -> Result<(), Error> {
     let mut route = Route::open()?;
     let index = route.link(device)?.index;
     route.add_address(index, ip(address), prefix)?;
     route.set_up(index, true)
 }
 
-fn add_default_route(device: &str, via: &str) -> Result<(), Error> {
+pub(crate) fn add_default_route(device: &str, via: &str) -> Result<(), Error> {
     let mut route = Route::open()?;
     let device = route.link(device)?.index;
     let any = ip("0.0.0.0");
@@ -31,7 +31,7 @@ fn add_default_route(device: &str, via: &str) -> Result<(), Error> {
 }
 
 /// Runs the script of the rules.
-fn apply(script: &str) {
+pub(crate) fn apply(script: &str) {
     let mut shell =
         Command::new("sh").arg("-e").stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     shell.stdin.take().unwrap().write_all(script.as_bytes()).unwrap();
