@@ -4,15 +4,16 @@
 //! most the hidden folder, which the next run removes. Earlier results of other settings are
 //! renamed, not replaced.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, reason};
+use crate::hidden_folder::{HiddenFolder, PROBE_PREFIX, remove_abandoned};
 use crate::output::Terminal;
 use crate::provenance::{Earlier, Provenance};
+use rustix::fs::{AtFlags, StatxAttributes, StatxFlags};
 use scenario::InputFile;
 use serde_json::Value;
 use std::fs::{self, File};
 use std::io::{self, Seek};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// Files that a folder of results may hold. A folder with any other file is not replaced.
 const RESULT_FILES: [&str; 8] = [
@@ -28,15 +29,6 @@ const RESULT_FILES: [&str; 8] = [
 
 /// The file that every folder of results has.
 const MARKER: &str = "result.json";
-
-/// Age at which a hidden folder is taken to belong to a killed run.
-const LEFTOVER_AGE: Duration = Duration::from_secs(600);
-
-/// Upper bound of the time that writing a folder takes.
-const MAX_WRITE_TIME: Duration = Duration::from_secs(60);
-
-/// Part of the name of a hidden folder, after that of the final one.
-const HIDDEN_INFIX: &str = ".tandem-part-";
 
 /// Number of hexadecimal digits that name kept results without an id.
 const KEPT_DIGITS: usize = 12;
@@ -80,13 +72,10 @@ impl Folder {
             .or_else(|_| std::path::absolute(path))
             .map_err(|error| Failure::write(path, &error))?;
         let folder = Self { shown: path.to_owned(), target, made_by: None, incomplete: false };
-        if folder.target.file_name().is_none() {
-            return Err(folder.refuse("it has no name of its own"));
-        }
         folder.check()?;
         // A probe shows whether the parent folder is writable.
         tempfile::Builder::new()
-            .prefix(".tandem-probe-")
+            .prefix(PROBE_PREFIX)
             .tempdir_in(folder.existing_ancestor())
             .map_err(|error| Failure::write(path, &error))?;
         Ok(folder)
@@ -124,11 +113,34 @@ impl Folder {
             names.all(|name| RESULT_FILES.contains(name)),
             "a file that is not listed in RESULT_FILES"
         );
-        self.check()?;
+        let content =
+            self.write_hidden(files, stream).map_err(|error| Failure::write(&self.shown, &error))?;
         let (kept, earlier) = self.earlier();
-        self.write_all(files, stream, kept.as_deref())
-            .map_err(|error| Failure::write(&self.shown, &error))?;
-        Ok(Written { report: self.file("report.html"), earlier })
+        match self.check().map_err(|failure| failure.to_text()).and_then(|()| {
+            self.put_in_place(&content, kept.as_deref())
+                .map_err(|error| format!("cannot replace {}: {}", self.shown.display(), reason(&error)))
+        }) {
+            Ok(()) => Ok(Written { report: self.file("report.html"), earlier }),
+            Err(why) => Err(self.put_aside(content, &why)),
+        }
+    }
+
+    /// Puts results that cannot have their place beside it, so that they are not lost.
+    fn put_aside(&self, content: HiddenFolder, why: &str) -> Failure {
+        let name = self.target.file_name().map(|name| name.to_string_lossy().into_owned());
+        let base = format!("{}-new", name.unwrap_or_default());
+        let numbered = (2_u32..).map(|n| format!("{base}-{n}"));
+        let is_free = |name: &String| fs::symlink_metadata(self.parent().join(name)).is_err();
+        let free = core::iter::once(base.clone()).chain(numbered).find(is_free).unwrap_or(base);
+        let place = self.parent().join(&free);
+        let place = match fs::rename(content.content(), &place) {
+            Ok(()) => place,
+            Err(_) => content.keep(),
+        };
+        Failure::Other {
+            message: format!("{why}; the results are in {}", place.display()),
+            hint: "`--out DIR` chooses another directory".to_owned(),
+        }
     }
 
     /// Name under which earlier results are kept, if they are, and a note on their fate.
@@ -152,7 +164,10 @@ impl Folder {
                     Earlier::Edited => "earlier results of other input files",
                     Earlier::Other => "earlier results of other settings",
                 };
-                let place = self.shown.with_file_name(&kept);
+                // Beside the directory itself, which is elsewhere if the given path is a link.
+                let is_link = fs::symlink_metadata(&self.shown).is_ok_and(|meta| meta.is_symlink());
+                let place =
+                    if is_link { self.parent().join(&kept) } else { self.shown.with_file_name(&kept) };
                 let note = format!("{which} are kept: {}", place.display());
                 (Some(kept), note)
             }
@@ -181,37 +196,42 @@ impl Folder {
         self.shown.join(name)
     }
 
-    fn write_all(
+    /// Writes all files to a hidden folder beside the final one.
+    fn write_hidden(
         &self,
         files: &[(&str, &[u8])],
         stream: Option<(&str, &File)>,
-        kept: Option<&str>,
-    ) -> io::Result<()> {
+    ) -> io::Result<HiddenFolder> {
         let parent = self.parent();
         fs::create_dir_all(parent)?;
-        self.remove_leftovers(parent);
+        let name = self.target.file_name().map(|name| name.to_string_lossy().into_owned());
+        let name = name.unwrap_or_default();
+        remove_abandoned(parent, &name);
         // Removed automatically on errors.
-        let new = tempfile::Builder::new().prefix(&self.prefix()).tempdir_in(parent)?;
-        let content = new.path().join("new");
-        fs::create_dir(&content)?;
+        let new = HiddenFolder::create(parent, &name)?;
         for (name, bytes) in files {
-            fs::write(content.join(name), bytes)?;
+            fs::write(new.content().join(name), bytes)?;
         }
         if let Some((name, mut stream)) = stream {
             stream.rewind()?;
-            io::copy(&mut stream, &mut File::create(content.join(name))?)?;
+            io::copy(&mut stream, &mut File::create(new.content().join(name))?)?;
         }
+        Ok(new)
+    }
+
+    /// Renames earlier results to `kept`, or drops them, and moves the new ones to their place.
+    fn put_in_place(&self, new: &HiddenFolder, kept: Option<&str>) -> io::Result<()> {
         let old = match kept {
-            Some(name) => parent.join(name),
-            None => new.path().join("old"),
+            Some(name) => self.parent().join(name),
+            None => new.old(),
         };
         if kept.is_some() && old.exists() {
-            fs::rename(&old, new.path().join("old"))?;
+            fs::rename(&old, new.old())?;
         }
         if self.target.exists() {
             fs::rename(&self.target, &old)?;
         }
-        fs::rename(&content, &self.target).inspect_err(|_| {
+        fs::rename(new.content(), &self.target).inspect_err(|_| {
             // Restore the earlier results.
             let _ = fs::rename(&old, &self.target);
         })
@@ -219,9 +239,19 @@ impl Folder {
 
     /// Refuses a folder that holds anything but results.
     fn check(&self) -> Result<(), Failure> {
+        if self.target.file_name().is_none() {
+            return Err(self.refuse("it has no name of its own"));
+        }
+        if let Some(link) = self.dangling_link() {
+            let why = format!("{} is a symbolic link to a directory that does not exist", link.display());
+            return Err(self.refuse(&why));
+        }
         let Ok(kind) = fs::metadata(&self.target) else { return Ok(()) };
         if !kind.is_dir() {
             return Err(self.refuse("it is a file, not a directory"));
+        }
+        if is_mount_point(&self.target) {
+            return Err(self.refuse("it is a mount point; a directory below it can be replaced"));
         }
         let here = std::env::current_dir().and_then(fs::canonicalize);
         if here.is_ok_and(|here| here.starts_with(&self.target)) {
@@ -243,48 +273,16 @@ impl Folder {
     fn refuse(&self, why: &str) -> Failure {
         Failure::Other {
             message: format!("will not replace {}: {why}", self.shown.display()),
-            hint: "name another directory with `--out DIR`, or remove this one".to_owned(),
+            hint: "name a new directory with `--out DIR`, or one that holds results of tandem only"
+                .to_owned(),
         }
     }
 
-    /// Removes leftovers of killed runs for the same folder.
-    fn remove_leftovers(&self, parent: &Path) {
-        let prefix = self.prefix();
-        for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
-            let old = entry.metadata().and_then(|meta| meta.modified()).ok().and_then(|at| at.elapsed().ok());
-            let ours = entry.file_name().to_string_lossy().starts_with(&prefix);
-            // Without the target, the folder `old` holds the only copy of earlier results.
-            let holds_results = entry.path().join("old").exists() && !self.target.exists();
-            if ours && !holds_results && old.is_some_and(|age| age > LEFTOVER_AGE) {
-                let _ = fs::remove_dir_all(entry.path());
-            }
-        }
-    }
-
-    /// Removes leftovers of killed runs in `parent` and returns their number. Folders that may
-    /// belong to a current run, and the only copies of earlier results, stay.
-    pub(crate) fn remove_unfinished(parent: &Path) -> Result<u32, Failure> {
-        let mut removed = 0;
-        let entries = match fs::read_dir(parent) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
-            Err(error) => return Err(Failure::write(parent, &error)),
-        };
-        for entry in entries.flatten() {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            let ours = name.starts_with(".tandem-probe-") || name.contains(HIDDEN_INFIX);
-            let old = entry.metadata().and_then(|meta| meta.modified()).ok().and_then(|at| at.elapsed().ok());
-            if ours && old.is_some_and(|age| age > MAX_WRITE_TIME) && !entry.path().join("old").exists() {
-                fs::remove_dir_all(entry.path()).map_err(|error| Failure::write(&entry.path(), &error))?;
-                removed += 1;
-            }
-        }
-        Ok(removed)
-    }
-
-    fn prefix(&self) -> String {
-        let name = self.target.file_name().map(|name| name.to_string_lossy().into_owned());
-        format!(".{}{HIDDEN_INFIX}", name.unwrap_or_default())
+    /// The path or the ancestor of it that is a symbolic link to nothing.
+    fn dangling_link(&self) -> Option<&Path> {
+        let is_dangling =
+            |path: &&Path| fs::symlink_metadata(path).is_ok_and(|meta| meta.is_symlink()) && !path.exists();
+        self.target.ancestors().find(is_dangling)
     }
 
     /// The closest existing ancestor of the folder.
@@ -300,4 +298,10 @@ impl Folder {
     fn parent(&self) -> &Path {
         self.target.parent().unwrap_or(Path::new("/"))
     }
+}
+
+/// True if a file system is mounted at the directory, which then cannot be renamed.
+fn is_mount_point(path: &Path) -> bool {
+    let statx = rustix::fs::statx(rustix::fs::CWD, path, AtFlags::empty(), StatxFlags::BASIC_STATS);
+    statx.is_ok_and(|meta| meta.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
 }

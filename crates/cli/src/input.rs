@@ -5,7 +5,7 @@ use crate::setting_place::show_in_settings;
 use scenario::{Scenario, Setting};
 use std::fs;
 use std::io::{self, Read as _};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use units::Duration;
 
 /// The setting with its whole key.
@@ -24,6 +24,8 @@ pub(crate) struct Input {
     pub(crate) file: String,
     /// Folder of the files that the scenario names.
     folder: PathBuf,
+    /// Name in a comparison of several scenarios.
+    label: String,
     bytes: Vec<u8>,
 }
 
@@ -62,15 +64,68 @@ impl Input {
     pub(crate) fn new(path: &Path, bytes: Vec<u8>) -> Self {
         let file = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
-        Self { shown: shown(path), file, folder, bytes }
+        let label = stem(&file).to_owned();
+        Self { shown: shown(path), file, folder, label, bytes }
+    }
+
+    /// Reads the scenarios of a comparison. Different files of the same name get labels and names
+    /// with as many parent folders as tell them apart.
+    pub(crate) fn read_all(paths: &[PathBuf]) -> Result<Vec<Self>, Failure> {
+        let mut inputs: Vec<Self> = paths.iter().map(|path| Self::read(path)).collect::<Result<_, _>>()?;
+        let names: Vec<Vec<String>> = inputs.iter().map(Self::names_with_folders).collect();
+        for (index, input) in inputs.iter_mut().enumerate() {
+            let same: Vec<usize> = (0..names.len())
+                .filter(|&other| other != index && stem(&names[other][0]) == stem(&names[index][0]))
+                .collect();
+            let is_longest = |name: &String| names[index].last() == Some(name);
+            let differs = |name: &&String| {
+                let depth = name.matches('/').count();
+                same.iter().all(|&other| {
+                    let longest = names[other].last();
+                    let is_equal = names[other].get(depth).or(longest) == Some(*name);
+                    !is_equal || (is_longest(name) && longest != Some(*name))
+                })
+            };
+            if !same.is_empty()
+                && let Some(name) = names[index].iter().find(differs)
+            {
+                input.label = match name.rsplit_once('/') {
+                    Some((folder, file)) => format!("{folder}/{}", stem(file)),
+                    None => name.clone(),
+                };
+                input.file.clone_from(name);
+            }
+        }
+        Ok(inputs)
+    }
+
+    /// The name of the file alone, with its folder, and with each further folder.
+    fn names_with_folders(&self) -> Vec<String> {
+        let mut folders: Vec<String> = self
+            .folder
+            .components()
+            .filter(|one| *one != Component::CurDir)
+            .map(|one| one.as_os_str().to_string_lossy().into_owned())
+            .collect();
+        if folders.is_empty() {
+            folders.push(".".to_owned());
+        }
+        let mut names = vec![self.file.clone()];
+        for folder in folders.iter().rev() {
+            names.push(format!("{}/{}", folder.trim_end_matches('/'), names[names.len() - 1]));
+        }
+        names
+    }
+
+    /// Name in a comparison of several scenarios.
+    pub(crate) fn label(&self) -> &str {
+        &self.label
     }
 
     /// File name without extension, for the folder of results.
     pub(crate) fn stem(&self) -> &str {
-        match self.file.as_str() {
-            "-" => "stdin",
-            file => file.rsplit_once('.').map_or(file, |(stem, _)| stem),
-        }
+        let file = self.file.rsplit('/').next().unwrap_or(&self.file);
+        stem(file)
     }
 
     /// Content of the file.
@@ -137,6 +192,14 @@ impl Input {
 
     fn files(&self) -> impl Fn(&str) -> Result<String, String> + use<> {
         files_in(&self.folder)
+    }
+}
+
+/// Name of a file without its extension.
+fn stem(file: &str) -> &str {
+    match file {
+        "-" => "stdin",
+        file => file.rsplit_once('.').map_or(file, |(stem, _)| stem),
     }
 }
 

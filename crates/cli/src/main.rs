@@ -6,6 +6,7 @@ mod command;
 mod examples;
 mod failure;
 mod folder;
+mod hidden_folder;
 mod input;
 mod kernel;
 mod live_capture;

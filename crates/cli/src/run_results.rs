@@ -42,18 +42,18 @@ impl<'a> RunResults<'a> {
     }
 
     /// Prints the results, or the names of the charts, then names the written files and draws the
-    /// figures.
+    /// figures. Results that could not be written are printed too.
     pub(crate) fn print(
         &self,
         terminal: Terminal,
         format: Format,
         plot: &Plot,
-        written: &Written,
+        written: Result<Written, Failure>,
     ) -> Result<(), Failure> {
         let csv = || self.made_by.columns(self.run.long_table()).to_csv();
         let print = || output::print(terminal, format, &self.run.tables(), &self.json, csv);
         let printed = plot.print_or(&self.page, terminal, print);
-        written.announce(terminal);
+        written?.announce(terminal);
         plot.write(&self.page, terminal)?;
         printed
     }

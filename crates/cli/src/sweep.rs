@@ -1,12 +1,12 @@
 //! Cases of a comparison, from the options of `tandem compare`.
 
 use crate::arguments::{Compare, Variation};
-use crate::failure::Failure;
+use crate::failure::{Failure, reason};
 use crate::input::{self, Input};
 use experiments::compare::Case;
 use policy::PolicyConfig;
 use scenario::{Scenario, Setting};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Ends of keys whose values are files, and may be patterns.
 const FILE_KEYS: [&str; 3] = [".trace", ".trace.file", ".manifest"];
@@ -27,7 +27,7 @@ pub(crate) fn cases(
     }
     let mut cases: Vec<Case> = Vec::new();
     for (input, scenario) in inputs.iter().zip(scenarios) {
-        let file = (inputs.len() > 1).then(|| input.stem().to_owned());
+        let file = (inputs.len() > 1).then(|| input.label().to_owned());
         for (option, settings) in combinations(arguments, input, scenario)? {
             let scenario = match settings.as_slice() {
                 [] => scenario.clone(),
@@ -128,7 +128,7 @@ fn values(
         }
         let text = setting.text().trim_matches(['"', '\'']);
         let is_file = FILE_KEYS.iter().any(|end| setting.key().ends_with(end));
-        if !is_file || !text.contains(['*', '?']) || text.starts_with('{') {
+        if !is_file || !is_pattern(text, input.folder()) {
             all.push(setting);
             continue;
         }
@@ -151,6 +151,12 @@ fn values(
     Ok(all)
 }
 
+/// True if the name of a file is a pattern. An existing file may have brackets in its name.
+fn is_pattern(text: &str, folder: &Path) -> bool {
+    let is_toml = text.starts_with('{') || (text.starts_with('[') && text.ends_with(']'));
+    !is_toml && (text.contains(['*', '?']) || (text.contains('[') && !folder.join(text).exists()))
+}
+
 /// Files that match a pattern, relative to a folder as the pattern is, in alphabetical order.
 fn matching_files(folder: &Path, pattern: &str) -> Result<Vec<String>, Failure> {
     let base = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
@@ -164,8 +170,17 @@ fn matching_files(folder: &Path, pattern: &str) -> Result<Vec<String>, Failure> 
         format!("{}/{pattern}", glob::Pattern::escape(&base.to_string_lossy()))
     };
     let paths = glob::glob(&whole).map_err(|error| invalid(error.msg))?;
+    // A directory that cannot be read would leave files out without a word.
+    let paths: Vec<PathBuf> = paths.collect::<Result<_, _>>().map_err(|error| Failure::Unreadable {
+        message: format!(
+            "cannot read the directory {} for the pattern `{pattern}`: {}",
+            error.path().display(),
+            reason(error.error())
+        ),
+        hint: "make it readable, or name the files".to_owned(),
+    })?;
     let mut files: Vec<String> = paths
-        .filter_map(Result::ok)
+        .into_iter()
         .filter(|path| path.is_file())
         .map(|path| path.strip_prefix(base).unwrap_or(&path).to_string_lossy().into_owned())
         .collect();

@@ -31,7 +31,7 @@ Policies: none, wifi-only, lte-only, wifi-first, when-needed[:KEY=VALUE]..., qoe
 Keys: as in docs/reference/scenario.md, with dots in between; after a list of tables, such as path,
       comes the name of an entry or its number from 1. Values that are not TOML are taken as text.
       A shortened key, such as wifi.trace for path.wifi.down.trace, stands for the only key of the
-      scenario that fits. Values of trace and manifest may be patterns with * and ?, relative to the
+      scenario that fits. Values of trace and manifest may be patterns with *, ? and [ab], from the
       folder of the scenario; the files are taken in alphabetical order.")]
 pub(crate) struct Compare {
     /// The scenarios, TOML files (docs/reference/scenario.md); - for the standard input. Each is a case

@@ -55,14 +55,14 @@ pub(crate) fn run(arguments: &Capture, terminal: Terminal) -> Result<(), Failure
             ("result.json", result.as_bytes()),
             ("series.csv", series.as_bytes()),
             ("report.html", report.as_bytes()),
-        ])?);
+        ]));
     }
     let csv = || made_by.columns(summary.long_table()).to_csv();
     let printed = arguments.plot.print_or(&page, terminal, || {
         output::print(terminal, arguments.format, &summary.tables(), &json, csv)
     });
     if let Some(written) = written {
-        written.announce(terminal);
+        written?.announce(terminal);
     }
     arguments.plot.write(&page, terminal)?;
     printed

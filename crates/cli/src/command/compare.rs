@@ -15,8 +15,7 @@ use std::path::Path;
 
 pub(crate) fn run(arguments: &Compare, terminal: Terminal) -> Result<(), Failure> {
     arguments.plot.check()?;
-    let inputs: Vec<Input> =
-        arguments.scenarios.iter().map(|path| Input::read(path)).collect::<Result<_, _>>()?;
+    let inputs = Input::read_all(&arguments.scenarios)?;
     let scenarios: Vec<Scenario> = inputs
         .iter()
         .map(|input| input.scenario_of(&arguments.set, arguments.duration))
@@ -72,12 +71,13 @@ fn deliver(
     ];
     files.extend(series.iter().map(|series| ("series.csv", series.as_bytes())));
     let folder = if comparison.is_complete() { folder } else { folder.incomplete() };
-    let written = folder.write(&files)?;
+    // Printed even if it cannot be written.
+    let written = folder.write(&files);
     let csv = || made_by.columns(comparison.long_table()).to_csv();
     let printed = arguments.plot.print_or(&page, terminal, || {
         output::print(terminal, arguments.format, &comparison.tables(), &json, csv)
     });
-    written.announce(terminal);
+    written?.announce(terminal);
     arguments.plot.write(&page, terminal)?;
     printed
 }

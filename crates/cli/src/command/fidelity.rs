@@ -57,12 +57,12 @@ pub(crate) fn run(arguments: &Fidelity, terminal: Terminal) -> Result<(), Failur
     let mut json = fidelity.to_json();
     made_by.put_into(&mut json);
     let (text, page) = (output::pretty(&json), made_by.add_to(fidelity.page()).to_html());
-    let written = folder.write(&[("result.json", text.as_bytes()), ("report.html", page.as_bytes())])?;
+    let written = folder.write(&[("result.json", text.as_bytes()), ("report.html", page.as_bytes())]);
     let tables = fidelity.tables();
     let printed = output::print(terminal, arguments.format, &tables, &json, || {
         made_by.columns(tables[0].clone()).to_csv()
     });
-    written.announce(terminal);
+    written?.announce(terminal);
     printed
 }
 

@@ -47,10 +47,11 @@ pub(crate) fn run(arguments: &Play, terminal: Terminal) -> Result<(), Failure> {
         }
     }
     let page = made_by.add_to(report(&records));
-    let written = folder.map(|folder| write(folder, &records, &page, &made_by)).transpose()?;
+    // The records are printed even if they cannot be written.
+    let written = folder.map(|folder| write(folder, &records, &page, &made_by));
     arguments.plot.print_or(&page, terminal, || print(arguments.format, &records, &made_by, terminal))?;
     if let Some(written) = written {
-        written.announce(terminal);
+        written?.announce(terminal);
     }
     arguments.plot.write(&page, terminal)?;
     if failures.is_empty() {

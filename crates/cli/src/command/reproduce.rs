@@ -91,12 +91,12 @@ impl Results {
         if !self.sessions.is_empty() {
             files.push(("sessions.jsonl", self.sessions.as_bytes()));
         }
-        let written = folder.write(&files)?;
+        let written = folder.write(&files);
         let csv = || made_by.columns(self.csv).to_csv();
         let printed = arguments.plot.print_or(&self.page, terminal, || {
             output::print(terminal, arguments.format, &self.tables, &self.json, csv)
         });
-        written.announce(terminal);
+        written?.announce(terminal);
         arguments.plot.write(&self.page, terminal)?;
         printed
     }

@@ -48,6 +48,6 @@ pub(crate) fn run(arguments: &Run, terminal: Terminal) -> Result<(), Failure> {
 
     terminal.warn(&run.warnings);
     let results = RunResults::new(&run, &made_by);
-    let written = results.write(&folder, None)?;
-    results.print(terminal, arguments.format, &arguments.plot, &written)
+    let written = results.write(&folder, None);
+    results.print(terminal, arguments.format, &arguments.plot, written)
 }

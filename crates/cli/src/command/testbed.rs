@@ -3,6 +3,7 @@
 use crate::arguments::Testbed;
 use crate::failure::Failure;
 use crate::folder::Folder;
+use crate::hidden_folder::remove_unfinished;
 use crate::input::Input;
 use crate::kernel::{self, lateness_quantiles, named_reactions};
 use crate::logging::log_run;
@@ -65,8 +66,8 @@ pub(crate) fn run(arguments: &Testbed, terminal: Terminal) -> Result<(), Failure
     kernel::warn_further(terminal, &run, &warned);
 
     let results = RunResults::new(&run, &made_by);
-    let written = results.write(&folder, capture.as_ref())?;
-    results.print(terminal, arguments.format, &arguments.plot, &written)
+    let written = results.write(&folder, capture.as_ref());
+    results.print(terminal, arguments.format, &arguments.plot, written)
 }
 
 /// Compares the capture of a run with the kernel's counters, for each subflow of the device.
@@ -99,7 +100,7 @@ fn compare_with_capture(
 fn clean(arguments: &Testbed, terminal: Terminal) -> Result<(), Failure> {
     let folder = arguments.out.as_deref().and_then(Path::parent).unwrap_or(Path::new("tandem-out"));
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-    let removed = Folder::remove_unfinished(folder)?;
+    let removed = remove_unfinished(folder)?;
     terminal.note(&match removed {
         0 => "nothing was left: namespaces, devices and sockets end with their run".to_owned(),
         1 => format!("removed a partial folder of results in {}", folder.display()),

@@ -74,7 +74,7 @@ fn deliver(
                 ("result.json", result.as_bytes()),
                 ("series.csv", series.as_bytes()),
                 ("report.html", report.as_bytes()),
-            ])?)
+            ]))
         }
         None => None,
     };
@@ -87,7 +87,7 @@ fn deliver(
         }
     });
     if let Some(written) = written {
-        written.announce(terminal);
+        written?.announce(terminal);
     }
     arguments.plot.write(&page, terminal)?;
     printed

@@ -1,6 +1,6 @@
 //! Output and files of `tandem compare`.
 
-use crate::support::Place;
+use crate::support::{Place, TINY};
 use std::fmt::Write as _;
 use std::fs;
 
@@ -128,4 +128,33 @@ fn impossible_variations_are_reported_before_anything_runs() {
     insta::assert_snapshot!(told);
     let output = place.run(&["run", "tiny.toml", "--set", "path.wlan.down.loss=0.01"]);
     assert_eq!(output.code, 2, "{}", output.err);
+}
+
+#[test]
+fn scenarios_of_the_same_name_are_told_apart_by_their_folders() {
+    let place = Place::new();
+    for (folder, size) in [("a", "400kB"), ("b", "500kB"), ("c/a", "600kB")] {
+        place.write(&format!("{folder}/tiny.toml"), &TINY.replace("400kB", size));
+        place.write(&format!("{folder}/lte.csv"), &place.read("lte.csv"));
+    }
+    let cases = |scenarios: &[&str]| -> Vec<String> {
+        let fixed = ["--seeds", "1", "--format", "csv", "-q"];
+        let csv = place.done(&[&["compare"][..], scenarios, &fixed].concat());
+        assert_eq!(place.list("tandem-out"), ["tiny-compare"]);
+        std::fs::remove_dir_all(place.path().join("tandem-out")).unwrap();
+        let mut names: Vec<String> = csv
+            .lines()
+            .skip(1)
+            .filter_map(|line| line.split(',').find(|cell| cell.ends_with("tiny")))
+            .map(str::to_owned)
+            .collect();
+        names.dedup();
+        names
+    };
+    assert_eq!(cases(&["a/tiny.toml", "b/tiny.toml"]), ["a/tiny", "b/tiny"]);
+    assert_eq!(cases(&["tiny.toml", "b/tiny.toml"]), ["./tiny", "b/tiny"]);
+    assert_eq!(cases(&["a/tiny.toml", "c/a/tiny.toml"]), ["a/tiny", "c/a/tiny"]);
+    let twice = place.run(&["compare", "a/tiny.toml", "./a/tiny.toml", "--seeds", "1"]);
+    assert_eq!(twice.code, 2);
+    assert!(twice.err.contains("`tiny` is given twice"), "{}", twice.err);
 }

@@ -1,7 +1,9 @@
 //! Folders of results: written as a whole, and never in place of foreign files.
 
-use crate::support::{Place, TINY};
+use crate::support::{Place, TINY, output_of, tandem_path};
+use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, File};
+use std::io::Write;
 use std::time::{Duration, SystemTime};
 
 #[test]
@@ -140,21 +142,97 @@ fn killed_run_leaves_nothing() {
 }
 
 #[test]
-fn old_leftovers_of_killed_runs_are_removed() {
+fn leftovers_of_killed_runs_are_removed_and_those_of_writers_stay() {
     let place = Place::new();
-    let age = |name: &str, seconds: u64| {
-        let at = SystemTime::now() - Duration::from_secs(seconds);
-        File::open(place.path().join(name)).unwrap().set_modified(at).unwrap();
-    };
-    for name in [".tiny.tandem-part-old", ".tiny.tandem-part-new", ".other.tandem-part-old"] {
+    for name in [".tiny.tandem-part-old", ".tiny.tandem-part-busy", ".other.tandem-part-old"] {
         place.write(&format!("tandem-out/{name}/new/series.csv"), "half");
     }
-    age("tandem-out/.tiny.tandem-part-old", 7200);
-    age("tandem-out/.other.tandem-part-old", 7200);
+    // Without `lost`, this is the only copy of its results.
+    place.write("tandem-out/.lost.tandem-part-x/old/result.json", "{}");
+    place.write("tandem-out/.file.tandem-part-x", "a user's file");
+    let busy = File::open(place.path().join("tandem-out/.tiny.tandem-part-busy")).unwrap();
+    flock(&busy, FlockOperation::LockExclusive).unwrap();
+    // The age does not matter: a capture may take an hour to write.
+    busy.set_modified(SystemTime::now() - Duration::from_secs(7200)).unwrap();
     place.done(&["run", "tiny.toml"]);
+    let kept = [".file.tandem-part-x", ".lost.tandem-part-x"];
     assert_eq!(
         place.list("tandem-out"),
-        [".other.tandem-part-old", ".tiny.tandem-part-new", "tiny"],
-        "a recent leftover may belong to another run"
+        [kept[0], kept[1], ".other.tandem-part-old", ".tiny.tandem-part-busy", "tiny"]
     );
+    let clean = place.run(&["testbed", "--clean"]);
+    assert_eq!(clean.err, "removed a partial folder of results in tandem-out\n");
+    assert_eq!(place.list("tandem-out"), [kept[0], kept[1], ".tiny.tandem-part-busy", "tiny"]);
+    drop(busy);
+    assert_eq!(place.run(&["testbed", "--clean"]).code, 0);
+    assert_eq!(place.list("tandem-out"), [kept[0], kept[1], "tiny"]);
+}
+
+#[test]
+fn links_that_lead_nowhere_are_refused_before_the_run() {
+    let place = Place::new();
+    std::os::unix::fs::symlink("nowhere", place.path().join("dangling")).unwrap();
+    // A run of 100 hours would not end here.
+    place.write("long.toml", &TINY.replace("\"4s\"", "\"100h\"").replace("\"500ms\"", "\"1h\""));
+    for out in ["dangling", "dangling/below"] {
+        let output = place.run(&["run", "long.toml", "--out", out]);
+        assert_eq!((output.code, output.out.as_str()), (1, ""), "{out}");
+        let why = "dangling is a symbolic link to a directory that does not exist";
+        assert!(output.err.contains(why) && output.err.contains("hint"), "{out}: {}", output.err);
+    }
+    fs::create_dir(place.path().join("nowhere")).unwrap();
+    place.done(&["run", "tiny.toml", "--out", "dangling"]);
+    assert!(place.list("nowhere").contains(&"result.json".to_owned()));
+}
+
+#[test]
+fn note_on_kept_results_names_their_place_behind_a_link() {
+    let place = Place::new();
+    fs::create_dir_all(place.path().join("disk/results")).unwrap();
+    std::os::unix::fs::symlink("disk/results", place.path().join("link")).unwrap();
+    place.done(&["run", "tiny.toml", "--out", "link"]);
+    let other = place.run(&["run", "tiny.toml", "--seed", "9", "--out", "link"]);
+    let kept = other.err.trim_end().rsplit(": ").next().unwrap();
+    assert!(fs::exists(place.path().join(kept).join("result.json")).unwrap(), "{}", other.err);
+    assert!(kept.contains("/disk/results-"), "{}", other.err);
+}
+
+#[test]
+#[ignore = "needs root"]
+fn needs_root_mount_point_is_refused_before_the_run() {
+    let place = Place::new();
+    place.write("long.toml", &TINY.replace("\"4s\"", "\"100h\"").replace("\"500ms\"", "\"1h\""));
+    for mount in ["mount -t tmpfs none out", "mount --bind src out"] {
+        fs::create_dir_all(place.path().join("out")).unwrap();
+        fs::create_dir_all(place.path().join("src")).unwrap();
+        let script = format!("{mount} && exec {} run long.toml --out out", tandem_path().display());
+        let mut command = std::process::Command::new("unshare");
+        command.args(["--mount", "sh", "-c", &script]).current_dir(place.path());
+        let output = output_of(&mut command);
+        assert_eq!(output.code, 1, "{mount}: {}", output.err);
+        assert!(output.err.contains("will not replace out: it is a mount point"), "{}", output.err);
+    }
+}
+
+#[test]
+fn results_that_cannot_take_their_place_are_not_lost() {
+    let place = Place::new();
+    place.done(&["run", "tiny.toml", "--pcap", "--out", "run", "-q"]);
+    let capture = fs::read(place.path().join("run/capture.pcapng")).unwrap();
+    let mut command = place.command(&["capture", "-", "--out", "out"]);
+    let mut child = command.stdin(std::process::Stdio::piped()).spawn().unwrap();
+    let mut pipe = child.stdin.take().unwrap();
+    // More than a pipe holds: when it is written, the program has planned its directory and reads.
+    let (first, rest) = capture.split_at(150_000);
+    pipe.write_all(first).unwrap();
+    place.write("out/notes.txt", "written during the run");
+    pipe.write_all(rest).unwrap();
+    drop(pipe);
+    let output = child.wait_with_output().unwrap();
+    let (out, err) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(out, place.done(&["capture", "-q", "run/capture.pcapng"]), "the figures are printed");
+    assert!(err.contains("it holds `notes.txt`") && err.contains("the results are in "), "{err}");
+    assert_eq!(place.list("out-new"), ["report.html", "result.json", "series.csv"]);
+    assert_eq!(place.list("out"), ["notes.txt"]);
 }

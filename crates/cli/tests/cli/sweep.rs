@@ -202,3 +202,44 @@ fn interrupted_run_leaves_nothing() {
     assert_eq!((code, out.as_str(), err.as_str()), (Some(130), "", "interrupted; nothing was written\n"));
     assert!(place.list("tandem-out").is_empty());
 }
+
+#[test]
+fn brackets_of_a_pattern_choose_files_unless_a_file_has_them_in_its_name() {
+    let place = Place::new();
+    for name in ["lte-a.csv", "lte-b.csv", "lte-c.csv", "lte-[x].csv"] {
+        place.write(name, &place.read("lte.csv"));
+    }
+    let vary = |value: &str| place.run(&["compare", "tiny.toml", "--seeds", "1", "--vary", value]);
+    let output = vary("path.lte.down.trace=lte-[ab].csv");
+    assert_eq!(output.code, 0, "{}", output.err);
+    assert!(output.out.contains("lte-a.csv") && output.out.contains("lte-b.csv"), "{}", output.out);
+    assert!(!output.out.contains("lte-c.csv"), "{}", output.out);
+    let output = vary("path.lte.down.trace=lte.csv,lte-[x].csv");
+    assert_eq!(output.code, 0, "{}", output.err);
+    assert!(output.out.contains("lte-[x].csv"), "{}", output.out);
+    let output = vary("path.lte.down.trace=lte.csv,lte-[z].csv");
+    assert!(output.code == 2 && output.err.contains("no file matches `lte-[z].csv`"), "{}", output.err);
+}
+
+#[test]
+#[ignore = "needs root"]
+fn needs_root_unreadable_directory_of_a_pattern_is_reported() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let place = Place::new();
+    for name in ["open/lte.csv", "closed/lte.csv"] {
+        place.write(name, &place.read("lte.csv"));
+    }
+    for (folder, mode) in [(".", 0o755), ("closed", 0o300)] {
+        let mode = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(place.path().join(folder), mode).unwrap();
+    }
+    // Root reads every directory.
+    std::fs::copy(crate::support::tandem_path(), place.path().join("tandem")).unwrap();
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "./tandem", "compare", "tiny.toml"]);
+    command.args(["--seeds", "1", "--vary", "path.lte.down.trace=*/*.csv"]).current_dir(place.path());
+    let output = crate::support::output_of(&mut command);
+    assert_eq!(output.code, 3, "{}", output.err);
+    let expected = "cannot read the directory closed for the pattern `*/*.csv`: permission denied";
+    assert!(output.err.contains(expected), "{}", output.err);
+}

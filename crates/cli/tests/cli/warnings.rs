@@ -61,6 +61,13 @@ fn multipath_settings_over_tcp() {
 }
 
 #[test]
+fn settings_of_the_preset_are_not_taken_for_those_of_the_user() {
+    let place = Place::new();
+    let settings = ["transport.preset=linux", "transport.sack=false", "transport.timestamps=false"];
+    assert_eq!(warnings_of(&place, &sets(&settings)), "");
+}
+
+#[test]
 fn settings_that_depend_on_others() {
     let place = Place::new();
     let settings = [

@@ -41,6 +41,20 @@ fn is_given<T: PartialEq>(value: impl Fn(&Config) -> &T, config: &Config) -> boo
     *value(config) != *value(&Config::default()) && *value(config) != *value(&Config::linux())
 }
 
+/// The preset that most switches agree with, for keys whose value may be that of the preset.
+fn nearest_preset(config: &Config) -> Config {
+    let switches = [
+        config.linux_counting,
+        config.frto,
+        config.undo,
+        config.hystart,
+        config.challenge_acks,
+        config.quickack,
+    ];
+    let set = switches.into_iter().filter(|is_set| *is_set).count();
+    if 2 * set > switches.len() { Config::linux() } else { Config::default() }
+}
+
 /// Keys that need two subflows.
 fn check_multipath_keys(experiment: &Experiment, why: &str, warnings: &mut Vec<Warning>) {
     let config = &experiment.transport.config;
@@ -69,11 +83,14 @@ fn check_multipath_keys(experiment: &Experiment, why: &str, warnings: &mut Vec<W
 /// Keys that need another one.
 fn check_dependent_keys(experiment: &Experiment, warnings: &mut Vec<Warning>) {
     let config = &experiment.transport.config;
+    let preset = nearest_preset(config);
     if !config.sack {
-        let keys: Vec<&str> = [("rack", config.rack), ("dsack", config.dsack), ("prr", config.prr)]
-            .into_iter()
-            .filter_map(|(key, is_set)| is_set.then_some(key))
-            .collect();
+        let given = [
+            ("rack", config.rack && !preset.rack),
+            ("dsack", config.dsack && !preset.dsack),
+            ("prr", config.prr && !preset.prr),
+        ];
+        let keys: Vec<&str> = given.into_iter().filter_map(|(key, is_set)| is_set.then_some(key)).collect();
         if !keys.is_empty() {
             warnings.push(Warning::new(
                 format!("{} {} no effect without `sack`", names(&keys), has(&keys)),
@@ -81,7 +98,7 @@ fn check_dependent_keys(experiment: &Experiment, warnings: &mut Vec<Warning>) {
             ));
         }
     }
-    if config.paws && !config.timestamps {
+    if config.paws && !preset.paws && !config.timestamps {
         warnings
             .push(Warning::new("`paws` has no effect without `timestamps`", "remove `timestamps = false`"));
     }
