@@ -1,7 +1,8 @@
 //! Interface to the Linux kernel; the only crate of the workspace with `unsafe` code.
 //!
 //! [`namespace`], [`program`] and [`tun`] build emulated networks. [`route`], [`pm`] and [`diag`]
-//! speak [`netlink`]. [`socket`] opens MPTCP and TCP sockets and reads their statistics.
+//! speak [`netlink`]. [`socket`] opens MPTCP and TCP sockets and reads their statistics. [`faults`]
+//! lets system calls of a program under test fail.
 //!
 //! [`Error`] reports a missing privilege, device or kernel feature together with a remedy.
 
@@ -11,6 +12,7 @@ mod seccomp;
 
 pub mod clock;
 pub mod diag;
+pub mod faults;
 pub mod mib;
 pub mod namespace;
 pub mod netlink;

@@ -7,7 +7,8 @@
 //! process group. A private mount namespace provides `/proc` and `/sys` of the new namespaces.
 
 use crate::namespace::Namespace;
-use crate::{Error, seccomp, signal};
+use crate::seccomp::{self, Listener};
+use crate::{Error, signal};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
@@ -139,14 +140,14 @@ impl Drop for Program {
 /// are the two ends of the hangup pipe.
 fn spawn_init(
     mut command: Command,
-    supervisor: Option<&mpsc::Sender<OwnedFd>>,
+    supervisor: Option<&mpsc::Sender<Listener>>,
     resolver: Option<String>,
     ends: [RawFd; 2],
 ) -> Result<Child, Error> {
     let name = command.get_program().to_string_lossy().into_owned();
     if let Some(supervisor) = supervisor {
         // A send fails only when the supervisor thread has ended; then no answer is needed.
-        let _ = supervisor.send(seccomp::install_filter()?);
+        let _ = supervisor.send(seccomp::mptcp::install_filter()?);
     }
     unshare_pid_namespace()?;
     // SAFETY: `run_as_init` makes only async-signal-safe system calls, as required after fork.
@@ -172,10 +173,10 @@ fn shell_exit_code(status: ExitStatus) -> u8 {
 fn start_socket_supervisor(
     namespace: &Namespace,
     congestion: Option<String>,
-) -> Result<mpsc::Sender<OwnedFd>, Error> {
-    let (send, receive) = mpsc::channel::<OwnedFd>();
+) -> Result<mpsc::Sender<Listener>, Error> {
+    let (send, receive) = mpsc::channel::<Listener>();
     namespace.spawn::<(), Error>("sockets", move || match receive.recv() {
-        Ok(listener) => seccomp::serve_notifications(&listener, congestion.as_deref()),
+        Ok(listener) => seccomp::mptcp::serve_notifications(&listener, congestion.as_deref()),
         // The sender is gone: the program was never started.
         Err(_) => Ok(()),
     })?;
