@@ -1,6 +1,7 @@
 //! `tandem gateway`: agent, proxy and redirection as one program.
 
 mod plan;
+mod redirection;
 mod status;
 
 use crate::arguments::{Gateway, GatewayCommand, GatewayUp};
@@ -12,10 +13,11 @@ use crate::service::{ServiceManager, directory};
 use crate::signals;
 use crate::unit::{self, Unit};
 use agent::daemon::{Options, Signals};
-use linux::nft::{self, HeldTable};
+use linux::nft;
 use linux::pid_file::PidFile;
 use linux::unix_socket::{self, BindError};
 use plan::Plan;
+use redirection::{Redirection, TABLE};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,8 +26,6 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use tracing::{info, warn};
 
-/// Name of the nftables table.
-const TABLE: &str = "tandem_gateway";
 /// Interval at which signals and parts are polled.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Time for the agent to start.
@@ -84,6 +84,9 @@ fn up(arguments: &GatewayUp, terminal: Terminal) -> Result<(), Failure> {
     ServiceManager::ready();
     while !stop.load(Ordering::Relaxed) {
         thread::sleep(POLL_INTERVAL);
+        if let Some(redirection) = &mut parts.redirection {
+            redirection.keep();
+        }
         if let Some(failure) = parts.failure() {
             if let Err(second) = parts.stop() {
                 warn!("after this failure, the end failed too:\n{}", second.to_text());
@@ -124,7 +127,7 @@ struct Parts {
     proxy: Option<proxy::Proxy>,
     agent: Option<JoinHandle<Result<(), agent::Error>>>,
     stop_agent: Arc<AtomicBool>,
-    table: Option<HeldTable>,
+    redirection: Option<Redirection>,
 }
 
 impl Parts {
@@ -146,7 +149,7 @@ impl Parts {
                 &Signals { stop: &stop_flag, reload: &reload, read: &read, report: &|_| () },
             )
         });
-        let mut parts = Self { proxy: Some(proxy), agent: Some(agent), stop_agent, table: None };
+        let mut parts = Self { proxy: Some(proxy), agent: Some(agent), stop_agent, redirection: None };
         let end = Instant::now() + START_TIMEOUT;
         // The agent's own status: anything else at this path is not the agent.
         let is_ready = || {
@@ -169,7 +172,7 @@ impl Parts {
             }
             thread::sleep(POLL_INTERVAL);
         }
-        parts.table = Some(HeldTable::add(TABLE, &plan.rules).map_err(|error| system(&error))?);
+        parts.redirection = Some(Redirection::begin(plan.rules).map_err(|error| system(&error))?);
         info!(upstream = %plan.upstream, "outgoing TCP connections are redirected");
         for listener in &plan.forward {
             // Addresses that the interface gets later have no listener.
@@ -180,12 +183,6 @@ impl Parts {
 
     /// The failure of a part that ended by itself.
     fn failure(&mut self) -> Option<Failure> {
-        if self.table.as_mut().is_some_and(|table| !table.is_held()) {
-            return Some(Failure::Other {
-                message: "nft ended: connections are no longer redirected".to_owned(),
-                hint: "start the gateway again".to_owned(),
-            });
-        }
         if self.proxy.as_ref().is_some_and(|proxy| !proxy.is_running()) {
             return Some(Failure::Other {
                 message: "the proxy ended: connections are direct again".to_owned(),
@@ -211,7 +208,7 @@ impl Parts {
 
     /// Ends the redirection, then the connections, then the agent.
     fn stop(mut self) -> Result<(), Failure> {
-        self.table = None;
+        self.redirection = None;
         info!("connections are direct again; waiting for open ones to end");
         if let Some(proxy) = self.proxy.take()
             && !proxy.drain()
@@ -233,7 +230,7 @@ impl Parts {
 
 impl Drop for Parts {
     fn drop(&mut self) {
-        self.table = None;
+        self.redirection = None;
         self.proxy = None;
         _ = self.stop_agent();
     }
