@@ -6,12 +6,14 @@
 #   TANDEM_SEEDS         connections of the soak                     1000000
 #   TANDEM_MUTANTS       mutated files for the program               100000
 #   TANDEM_KILLS         kills of a collector at 500 posts a second   20
+#   TANDEM_FAULTS        failed system calls of each daemon           1000
 #   TANDEM_CUTS          cuts of a path under transfers (root)       1000
 #   TANDEM_LOAD_CONNECTIONS, TANDEM_LOAD_SECONDS  of a proxy (root)  10000, 600
 # `sh scripts/attack.sh PART…` runs some parts only: fuzz, soak, program.
 set -eu
 cd "$(dirname "$0")/.."
 export TANDEM_MUTANTS="${TANDEM_MUTANTS:-100000}" TANDEM_CUTS="${TANDEM_CUTS:-1000}"
+export TANDEM_FAULTS="${TANDEM_FAULTS:-1000}"
 export TANDEM_LOAD_CONNECTIONS="${TANDEM_LOAD_CONNECTIONS:-10000}"
 export TANDEM_LOAD_SECONDS="${TANDEM_LOAD_SECONDS:-600}"
 
@@ -46,7 +48,7 @@ program() {
         echo "not run: the attacks that need root" >&2
         return 1
     fi
-    cargo test -p tandem-cli --test cli attack:: -- --ignored --nocapture --test-threads 1 needs_root
+    cargo test -p tandem-cli --test cli attack:: -- --ignored --nocapture --test-threads 1
 }
 
 [ $# -gt 0 ] || set -- program soak fuzz

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 const SENDERS: u32 = 16;
 
 /// Example record of the reference, with another id.
-fn example(id: &str) -> String {
+pub(crate) fn example(id: &str) -> String {
     let text = include_str!("../../../../docs/reference/session.md");
     let example =
         text.split("```json\n").nth(1).and_then(|rest| rest.split("```").next()).expect("an example");
@@ -83,7 +83,7 @@ fn acknowledged_sessions_survive_sigkill_under_load() {
 }
 
 /// Ids of all stored sessions.
-fn stored_ids(serving: &Serving) -> BTreeSet<String> {
+pub(crate) fn stored_ids(serving: &Serving) -> BTreeSet<String> {
     let mut ids = BTreeSet::new();
     let mut before = String::new();
     loop {

@@ -24,7 +24,11 @@ impl Serving {
 
     /// Runs a command that starts a collector.
     pub(crate) fn run(command: &mut Command) -> Self {
-        let mut child = command.stdout(Stdio::piped()).spawn().expect("it starts");
+        Self::of(command.stdout(Stdio::piped()).spawn().expect("it starts"))
+    }
+
+    /// A collector that has just been started, with a pipe as its output.
+    pub(crate) fn of(mut child: Child) -> Self {
         let mut line = String::new();
         let out = child.stdout.take().expect("it is a pipe");
         BufReader::new(out).read_line(&mut line).expect("it says where it serves");

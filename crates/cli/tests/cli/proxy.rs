@@ -39,10 +39,7 @@ pub(crate) fn running(place: Place, command: &[&str]) -> Running {
             program
         }
     };
-    let child = program.spawn().expect("the program starts");
-    let running = Running { child, place };
-    until("it answers", || running.status().is_some());
-    running
+    Running::answering(program.spawn().expect("the program starts"), place)
 }
 
 pub(crate) fn configured(more: &str) -> Place {
@@ -53,6 +50,13 @@ pub(crate) fn configured(more: &str) -> Place {
 }
 
 impl Running {
+    /// Waits until the proxy answers.
+    pub(crate) fn answering(child: Child, place: Place) -> Self {
+        let running = Self { child, place };
+        until("it answers", || running.status().is_some());
+        running
+    }
+
     fn status(&self) -> Option<Value> {
         let told = self.place.run(&["proxy", "status", "--config", "proxy.toml", "--format", "json"]);
         (told.code == 0).then(|| serde_json::from_str(&told.out).expect("it is JSON"))

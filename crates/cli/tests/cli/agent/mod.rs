@@ -1,6 +1,6 @@
 //! `tandem agent`.
 
-mod needs_root;
+pub(crate) mod needs_root;
 
 use crate::support::Place;
 

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "tests panic on failure")]
 
 mod cuts;
+mod faults;
 mod load;
 mod mutated;
 

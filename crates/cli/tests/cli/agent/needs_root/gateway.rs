@@ -14,13 +14,13 @@ use std::time::Duration;
 const DOWNLOAD_BYTES: usize = 30_000_000;
 
 /// Runs a program in a namespace and returns its standard output.
-fn output(place: &Namespace, program: &str, arguments: &[&str]) -> String {
+pub(crate) fn output(place: &Namespace, program: &str, arguments: &[&str]) -> String {
     let done = place.run(|| Ok::<_, Error>(Command::new(program).args(arguments).output().expect("it runs")));
     String::from_utf8_lossy(&done.expect("a namespace").stdout).into_owned()
 }
 
 /// Rules, routes, MPTCP settings and sysctls of the device.
-fn settings(net: &Testnet) -> Vec<String> {
+pub(crate) fn settings(net: &Testnet) -> Vec<String> {
     let commands: [(&str, &[&str]); 7] = [
         ("nft", &["list", "ruleset"]),
         ("ip", &["rule"]),
@@ -35,7 +35,7 @@ fn settings(net: &Testnet) -> Vec<String> {
 }
 
 /// Server-side proxy and a server that speaks TCP only; returns the server's address.
-fn serve(net: &Testnet) -> Result<(Agent, SocketAddr), Error> {
+pub(crate) fn serve(net: &Testnet) -> Result<(Agent, SocketAddr), Error> {
     let listener = net
         .server
         .run(|| Ok::<_, Error>(TcpListener::bind((ip(SERVER), 0)).expect("the address is there")))?;
@@ -64,14 +64,14 @@ fn serve(net: &Testnet) -> Result<(Agent, SocketAddr), Error> {
 }
 
 /// `tandem gateway` on the device.
-fn gateway(net: &Testnet, arguments: &[&str]) -> Command {
+pub(crate) fn gateway(net: &Testnet, arguments: &[&str]) -> Command {
     let mut command = net.place.command(&[&["gateway"], arguments].concat());
     command.env("RUNTIME_DIRECTORY", net.place.path().join("run"));
     command.env("STATE_DIRECTORY", net.place.path().join("state"));
     command
 }
 
-fn up(net: &Testnet, more: &[&str]) -> Result<Agent, Error> {
+pub(crate) fn up_command(net: &Testnet, more: &[&str]) -> Command {
     let upstream = format!("{SERVER}:1080");
     let arguments = [
         &["up", "--upstream", &upstream, "--interface", "wlan0=wifi", "--interface", "lte0=5g"],
@@ -79,10 +79,15 @@ fn up(net: &Testnet, more: &[&str]) -> Result<Agent, Error> {
         more,
     ]
     .concat();
-    let mut gateway = net.device.run(|| {
-        let mut command = gateway(net, &arguments);
-        Ok::<_, Error>(Agent(command.stdout(Stdio::null()).spawn().expect("the program starts")))
-    })?;
+    let mut command = gateway(net, &arguments);
+    command.stdout(Stdio::null());
+    command
+}
+
+fn up(net: &Testnet, more: &[&str]) -> Result<Agent, Error> {
+    let mut command = up_command(net, more);
+    let mut gateway =
+        net.device.run(|| Ok::<_, Error>(Agent(command.spawn().expect("the program starts"))))?;
     until("the redirection works", || {
         let has_ended = gateway.0.try_wait().expect("it was started").is_some();
         assert!(!has_ended, "{}", gateway.wait().1);

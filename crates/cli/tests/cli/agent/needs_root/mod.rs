@@ -1,8 +1,8 @@
 //! The agent on a real kernel: these tests need root.
 
 mod faults;
-mod gateway;
+pub(crate) mod gateway;
 mod lifecycle;
 mod players;
 mod policies;
-mod testnet;
+pub(crate) mod testnet;

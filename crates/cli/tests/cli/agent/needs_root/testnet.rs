@@ -9,41 +9,41 @@ use linux::socket::{self, Options, Protocol};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-pub(super) const SERVER: &str = "10.9.9.9";
+pub(crate) const SERVER: &str = "10.9.9.9";
 
 /// ```text
 ///           wlan0 10.1.0.2 ── 10.1.0.1 eth0
 ///  device                                    server 10.9.9.9
 ///           lte0  10.2.0.2 ── 10.2.0.1 eth1
 /// ```
-pub(super) struct Testnet {
-    pub(super) device: Namespace,
-    pub(super) server: Namespace,
-    pub(super) place: Place,
-    pub(super) listener: TcpListener,
+pub(crate) struct Testnet {
+    pub(crate) device: Namespace,
+    pub(crate) server: Namespace,
+    pub(crate) place: Place,
+    pub(crate) listener: TcpListener,
 }
 
-pub(super) fn ip(text: &str) -> IpAddr {
+pub(crate) fn ip(text: &str) -> IpAddr {
     text.parse().expect("an address")
 }
 
-pub(super) fn port(listener: &TcpListener) -> u16 {
+pub(crate) fn port(listener: &TcpListener) -> u16 {
     listener.local_addr().expect("it has one").port()
 }
 
 /// Runs `test` on a new testnet.
-pub(super) fn with_testnet(test: impl FnOnce(&Testnet) -> Result<(), Error>) {
+pub(crate) fn with_testnet(test: impl FnOnce(&Testnet) -> Result<(), Error>) {
     Testnet::new().and_then(|net| test(&net)).expect("the kernel supports the test");
 }
 
 /// Waits until `condition` holds; panics after 20 s.
-pub(super) fn until(what: &str, mut condition: impl FnMut() -> Result<bool, Error>) -> Result<(), Error> {
+pub(crate) fn until(what: &str, mut condition: impl FnMut() -> Result<bool, Error>) -> Result<(), Error> {
     let start = Instant::now();
     while !condition()? {
         assert!(start.elapsed() < Duration::from_secs(20), "timeout: {what}");
@@ -78,7 +78,7 @@ impl Testnet {
     }
 
     /// Adds an interface to the device, with a route to the server.
-    pub(super) fn add_interface(&self, name: &str, there: &str, net: u8, host: u8) -> Result<(), Error> {
+    pub(crate) fn add_interface(&self, name: &str, there: &str, net: u8, host: u8) -> Result<(), Error> {
         self.device.run(|| {
             let mut route = Route::open()?;
             route.add_veth(name, there, &self.server)?;
@@ -103,7 +103,7 @@ impl Testnet {
         })
     }
 
-    pub(super) fn manager<R: Send>(
+    pub(crate) fn manager<R: Send>(
         &self,
         query: impl FnOnce(&mut PathManager) -> Result<R, Error> + Send,
     ) -> Result<R, Error> {
@@ -111,7 +111,7 @@ impl Testnet {
     }
 
     /// Address and backup flag of every endpoint.
-    pub(super) fn endpoints(&self) -> Result<Vec<(String, bool)>, Error> {
+    pub(crate) fn endpoints(&self) -> Result<Vec<(String, bool)>, Error> {
         let mut all: Vec<_> = self
             .manager(PathManager::endpoints)?
             .into_iter()
@@ -121,7 +121,7 @@ impl Testnet {
         Ok(all)
     }
 
-    pub(super) fn until_endpoints(&self, wanted: &[(&str, bool)]) -> Result<(), Error> {
+    pub(crate) fn until_endpoints(&self, wanted: &[(&str, bool)]) -> Result<(), Error> {
         let mut last = Vec::new();
         let start = Instant::now();
         while start.elapsed() < Duration::from_secs(20) {
@@ -135,7 +135,7 @@ impl Testnet {
     }
 
     /// Writes a configuration with this policy and extra keys for the LTE interface.
-    pub(super) fn configure(&self, policy: &str, lte: &str) {
+    pub(crate) fn configure(&self, policy: &str, lte: &str) {
         let (socket, state) = (self.socket(), self.place.path().join("state"));
         self.place.write(
             "agent.toml",
@@ -149,26 +149,28 @@ impl Testnet {
         );
     }
 
-    pub(super) fn socket(&self) -> std::path::PathBuf {
+    pub(crate) fn socket(&self) -> std::path::PathBuf {
         self.place.path().join("run/agent.sock")
     }
 
     /// Starts the agent on the device.
-    pub(super) fn agent(&self, more: &[&str]) -> Result<Agent, Error> {
-        let arguments = [&["agent", "--config", "agent.toml"], more].concat();
-        self.device.run(|| {
-            let mut command = self.place.command(&arguments);
-            let child = command.stdin(Stdio::null()).stderr(Stdio::piped()).stdout(Stdio::null()).spawn();
-            Ok(Agent(child.expect("the program starts")))
-        })
+    pub(crate) fn agent(&self, more: &[&str]) -> Result<Agent, Error> {
+        let mut command = self.agent_command(more);
+        self.device.run(|| Ok(Agent(command.spawn().expect("the program starts"))))
+    }
+
+    pub(crate) fn agent_command(&self, more: &[&str]) -> Command {
+        let mut command = self.place.command(&[&["agent", "--config", "agent.toml"], more].concat());
+        command.stdin(Stdio::null()).stderr(Stdio::piped()).stdout(Stdio::null());
+        command
     }
 
     /// Waits until the agent answers on its socket. A killed agent leaves the socket file behind.
-    pub(super) fn until_ready(&self) -> Result<(), Error> {
+    pub(crate) fn until_ready(&self) -> Result<(), Error> {
         until("the agent answers", || Ok(agent::status::query(&self.socket(), "/metrics").is_ok()))
     }
 
-    pub(super) fn status(&self) -> Value {
+    pub(crate) fn status(&self) -> Value {
         let socket = self.socket();
         let output = self.place.run(&[
             "agent",
@@ -184,12 +186,12 @@ impl Testnet {
 
     /// Opens a connection on which the device downloads `rate` bytes per second until the result is
     /// dropped.
-    pub(super) fn download(&self, rate: u64) -> Result<Download, Error> {
+    pub(crate) fn download(&self, rate: u64) -> Result<Download, Error> {
         self.download_from(&self.listener, rate)
     }
 
     /// Like `download`, from another port of the server.
-    pub(super) fn download_from(&self, listener: &TcpListener, rate: u64) -> Result<Download, Error> {
+    pub(crate) fn download_from(&self, listener: &TcpListener, rate: u64) -> Result<Download, Error> {
         let to = SocketAddr::new(ip(SERVER), port(listener));
         let mut near = self.device.run(|| socket::connect(to, Protocol::Mptcp, &Options::default()))?;
         let (mut far, _) = listener.accept().expect("somebody connects");
@@ -213,7 +215,7 @@ impl Testnet {
     }
 
     /// Interface and backup flag of each subflow of the connection to that port of the server.
-    pub(super) fn subflows(&self, port: u16) -> Vec<(String, bool)> {
+    pub(crate) fn subflows(&self, port: u16) -> Vec<(String, bool)> {
         let status = self.status();
         let connections = status["connections"]["most"].as_array().cloned().unwrap_or_default();
         let remote = format!("{SERVER}:{port}");
@@ -228,7 +230,7 @@ impl Testnet {
         subflows
     }
 
-    pub(super) fn until_subflows(&self, port: u16, wanted: &[(&str, bool)]) {
+    pub(crate) fn until_subflows(&self, port: u16, wanted: &[(&str, bool)]) {
         let start = Instant::now();
         let mut last = Vec::new();
         while start.elapsed() < Duration::from_secs(20) {
@@ -242,7 +244,7 @@ impl Testnet {
     }
 
     /// Bytes sent and received on an interface.
-    pub(super) fn carried(&self, name: &str) -> Result<u64, Error> {
+    pub(crate) fn carried(&self, name: &str) -> Result<u64, Error> {
         self.device.run(|| {
             let mut route = Route::open()?;
             let index = route.link(name)?.index;
@@ -252,7 +254,7 @@ impl Testnet {
     }
 }
 
-pub(super) struct Download {
+pub(crate) struct Download {
     is_over: Arc<AtomicBool>,
     threads: Vec<thread::JoinHandle<()>>,
 }
@@ -267,21 +269,21 @@ impl Drop for Download {
 }
 
 /// A running agent or proxy, killed when dropped.
-pub(super) struct Agent(pub(super) Child);
+pub(crate) struct Agent(pub(crate) Child);
 
 impl Agent {
-    pub(super) fn signal(&self, signal: &str) {
-        let kill = std::process::Command::new("kill").args([signal, &self.0.id().to_string()]).status();
+    pub(crate) fn signal(&self, signal: &str) {
+        let kill = Command::new("kill").args([signal, &self.0.id().to_string()]).status();
         assert!(kill.expect("there is such a program").success());
     }
 
-    pub(super) fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         self.0.kill().expect("it runs");
         self.0.wait().expect("it was started");
     }
 
     /// Waits for the end of the process; returns its exit code and log.
-    pub(super) fn wait(&mut self) -> (Option<i32>, String) {
+    pub(crate) fn wait(&mut self) -> (Option<i32>, String) {
         let mut log = String::new();
         let _ = self.0.stderr.take().expect("it was asked for").read_to_string(&mut log);
         (self.0.wait().expect("it was started").code(), log)
@@ -296,7 +298,7 @@ impl Drop for Agent {
 }
 
 /// Stops the agent with SIGTERM and returns its log.
-pub(super) fn stop(mut agent: Agent) -> String {
+pub(crate) fn stop(mut agent: Agent) -> String {
     agent.signal("-TERM");
     let (code, log) = agent.wait();
     assert_eq!(code, Some(0), "{log}");
