@@ -1,6 +1,7 @@
 //! Connects to destinations: resolves names, checks addresses, and races the attempts as in RFC
 //! 8305 (Happy Eyeballs).
 
+use crate::budgets::Budgets;
 use crate::config::{Config, UpstreamProtocol};
 use crate::counters::Counters;
 use crate::descriptors::Descriptors;
@@ -11,7 +12,6 @@ use crate::own_addresses::OwnAddresses;
 use crate::refusal::{Cause, Refusal};
 use crate::resolve::{LookupError, Resolver};
 use crate::stream::Stream;
-use crate::unanswered::Unanswered;
 use crate::upstream;
 use linux::socket::{self, Options, Protocol};
 use rustix::io::Errno;
@@ -47,7 +47,7 @@ pub(crate) enum ConnectError {
     Unreachable(io::Error),
     /// The upstream proxy refused, or could not be reached.
     Upstream(Refusal),
-    /// Too many requests for it wait at the upstream proxy: a loop, or a server that does not answer.
+    /// Many requests for the server wait at the converter: a loop, or a server that does not answer.
     Loop,
     /// The client closed its connection meanwhile.
     Abandoned,
@@ -142,8 +142,8 @@ pub(crate) struct Dialer {
     pub(crate) parallel: Arc<Semaphore>,
     /// Open connections to servers and to the upstream proxy.
     pub(crate) outgoing: Arc<Outgoing>,
-    /// Requests that wait for the answer of a converter.
-    pub(crate) unanswered: Unanswered,
+    /// Unanswered requests to converters, by client and server.
+    pub(crate) unanswered: Arc<Budgets<(IpAddr, SocketAddr)>>,
     /// Name of this proxy in `Via`, unique so that two proxies in a chain differ.
     pub(crate) pseudonym: String,
 }
@@ -166,7 +166,7 @@ impl Dialer {
             resolver: Resolver::new(config.limits.lookups.max(1)),
             parallel: Arc::new(Semaphore::new(MAX_PARALLEL_ATTEMPTS)),
             outgoing: Arc::default(),
-            unanswered: Unanswered::default(),
+            unanswered: Arc::default(),
             // A hasher of the standard library has random keys.
             pseudonym: format!("{PSEUDONYM}-{:016x}", RandomState::new().hash_one(0)),
         }

@@ -19,6 +19,7 @@ pub mod users;
 
 mod access;
 mod access_log;
+mod budgets;
 mod check;
 mod connect;
 mod connection;
@@ -39,7 +40,6 @@ mod rules;
 mod server;
 mod special;
 mod stream;
-mod unanswered;
 mod upstream;
 
 pub use check::Check;

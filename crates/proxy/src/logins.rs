@@ -111,17 +111,18 @@ impl Logins {
     /// Verifies a credential of a client, given by its address or prefix.
     pub(crate) async fn verify(&self, client: IpAddr, credential: &Credential) -> Verdict {
         // Before the search, so that its duration tells a locked-out client nothing.
-        if let Some(wait) = self.failed().locked_for(client, Instant::now()) {
-            return Verdict::LockedOut(wait);
+        if let Some(verdict) = self.lock_out(client) {
+            return verdict;
         }
         let found = self.users.borrow().find(&credential.username);
-        if let Some(verdict) = self.verify_at_once(client, credential, &found) {
+        if let Some(verdict) = self.cached(credential, &found) {
             return verdict;
         }
         let lane = (self.lane_key.hash_one(client) % LANES as u64) as usize;
         let _turn = self.lanes[lane].lock().await;
-        // An attempt before this one may have decided it.
-        if let Some(verdict) = self.verify_at_once(client, credential, &found) {
+        // An attempt before this one may have decided it. The lock comes first, because the cache would
+        // confirm guesses.
+        if let Some(verdict) = self.lock_out(client).or_else(|| self.cached(credential, &found)) {
             return verdict;
         }
         let Ok(permit) = Arc::clone(&self.permits).acquire_owned().await else {
@@ -152,12 +153,13 @@ impl Logins {
         }
     }
 
-    /// Verdict without a hash: the address is locked out, or the cache has the credential. The lock
-    /// comes first, because the cache would confirm guesses.
-    fn verify_at_once(&self, client: IpAddr, credential: &Credential, found: &Found) -> Option<Verdict> {
-        if let Some(wait) = self.failed().locked_for(client, Instant::now()) {
-            return Some(Verdict::LockedOut(wait));
-        }
+    /// Verdict about an address that has to wait.
+    fn lock_out(&self, client: IpAddr) -> Option<Verdict> {
+        self.failed().locked_for(client, Instant::now()).map(Verdict::LockedOut)
+    }
+
+    /// Verdict without a hash, if the cache has the credential.
+    fn cached(&self, credential: &Credential, found: &Found) -> Option<Verdict> {
         let (Found::Known(user) | Found::Unknown(user)) = found;
         let digest = self.digest(credential, user);
         let is_cached = self.cache.lock().unwrap_or_else(PoisonError::into_inner).digests.contains(&digest);

@@ -3,6 +3,7 @@
 //! hickory-resolver asks the name servers of resolv.conf(5), after hosts(5). Both files are read again
 //! when they change. A client whose names get no answer uses up only its own budget.
 
+use crate::budgets::Budgets;
 use crate::config::Limits;
 use crate::destination::NameKind;
 use hickory_resolver::TokioResolver;
@@ -49,11 +50,12 @@ pub(crate) struct Resolver {
     /// Number of these permits, once a reduction is complete.
     size: Mutex<usize>,
     /// Budgets of clients that look up names at the moment.
-    clients: Mutex<HashMap<IpAddr, Arc<Semaphore>>>,
+    clients: Budgets<IpAddr>,
 }
 
 #[derive(Debug, Default)]
 struct State {
+    /// `None` if its construction has failed.
     dns: Option<TokioResolver>,
     /// Name servers of the configuration; if empty, the system's.
     servers: Vec<SocketAddr>,
@@ -69,7 +71,7 @@ impl Resolver {
             cache: Mutex::default(),
             lookups: Arc::new(Semaphore::new(lookups)),
             size: Mutex::new(lookups),
-            clients: Mutex::default(),
+            clients: Budgets::default(),
         }
     }
 
@@ -103,24 +105,24 @@ impl Resolver {
         if let Some(addresses) = NameKind::of(name).addresses() {
             return known(addresses.into());
         }
-        let dns = self.current_resolver(servers);
+        self.follow_configuration(servers);
         if let Some(addresses) = lock(&self.cache).get(name, Instant::now()) {
             return known(addresses);
         }
-        let budget = Budget::of(self, client, limits.lookups_per_client.max(1));
-        let (_own, _shared) = (budget.permits.acquire().await, self.lookups.acquire().await);
+        let budget = self.clients.of(client, limits.lookups_per_client.max(1));
+        let (_own, _shared) = (budget.acquire().await, self.lookups.acquire().await);
         // A lookup of the same name may have ended meanwhile.
         if let Some(addresses) = lock(&self.cache).get(name, Instant::now()) {
             return known(addresses);
         }
-        let dns = dns.ok_or(LookupError::Unknown)?;
+        let dns = lock(&self.state).dns.clone().ok_or(LookupError::Unknown)?;
         let (addresses, ttl) = ask(&dns, name).await?;
         lock(&self.cache).insert(name, Arc::clone(&addresses), Instant::now() + ttl);
         known(addresses)
     }
 
-    /// The DNS client for the current configuration; `None` if its construction fails.
-    fn current_resolver(&self, servers: &[SocketAddr]) -> Option<TokioResolver> {
+    /// Builds the DNS client anew, and empties the cache, if the configuration has changed.
+    fn follow_configuration(&self, servers: &[SocketAddr]) {
         let mut state = lock(&self.state);
         let is_due = state.checked.is_none_or(|checked| checked.elapsed() >= RELOAD_INTERVAL);
         if is_due || state.servers != servers {
@@ -133,7 +135,6 @@ impl Resolver {
                 *lock(&self.cache) = Cache::default();
             }
         }
-        state.dns.clone()
     }
 }
 
@@ -185,32 +186,6 @@ async fn ask(dns: &TokioResolver, name: &str) -> Result<(Addresses, Duration), L
         }
         Err(NetError::Timeout) => Err(LookupError::TimedOut),
         Err(_) => Err(LookupError::Unknown),
-    }
-}
-
-/// A client's share of the lookups; removed from the table with its last lookup.
-struct Budget<'a> {
-    resolver: &'a Resolver,
-    client: IpAddr,
-    permits: Arc<Semaphore>,
-}
-
-impl<'a> Budget<'a> {
-    fn of(resolver: &'a Resolver, client: IpAddr, permits: usize) -> Self {
-        let permits = Arc::clone(
-            lock(&resolver.clients).entry(client).or_insert_with(|| Arc::new(Semaphore::new(permits))),
-        );
-        Self { resolver, client, permits }
-    }
-}
-
-impl Drop for Budget<'_> {
-    fn drop(&mut self) {
-        let mut clients = lock(&self.resolver.clients);
-        // The table and this budget.
-        if Arc::strong_count(&self.permits) == 2 {
-            clients.remove(&self.client);
-        }
     }
 }
 
@@ -325,12 +300,12 @@ mod tests {
             let found = timeout(Duration::from_secs(2), lookup).await.expect("it is answered at once");
             assert_eq!(found.as_deref(), Ok(&[client(1)][..]), "{name}");
         }
-        assert_eq!(lock(&resolver.clients).len(), 1, "only the attacker waits");
+        assert_eq!(resolver.clients.len(), 1, "only the attacker waits");
         attack.iter().for_each(tokio::task::JoinHandle::abort);
         for task in attack {
             _ = task.await;
         }
-        assert_eq!(lock(&resolver.clients).len(), 0);
+        assert_eq!(resolver.clients.len(), 0);
         assert_eq!(resolver.lookups.available_permits(), limits.lookups);
     }
 

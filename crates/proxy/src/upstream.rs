@@ -20,6 +20,10 @@ use tokio::time::timeout;
 const MAX_REASON_BYTES: usize = 512;
 /// Time to wait for that body.
 const REASON_WAIT: Duration = Duration::from_secs(1);
+/// Requests of a client for a server that a converter has not answered.
+const MAX_UNANSWERED: usize = 32;
+/// Longest time for which a further request waits.
+const MAX_TURN_WAIT: Duration = Duration::from_secs(2);
 
 /// Addresses of an upstream proxy, and the options of connections to it.
 #[derive(Clone)]
@@ -159,21 +163,25 @@ async fn read_reason(stream: &Stream, buffer: &mut Vec<u8>, body: http::Framing)
 }
 
 /// Requests a connection to one of `peers` from a converter (RFC 8803): each is tried as in RFC 8305.
+///
+/// Convert has no `Via`. In a loop of converters all requests are of one client, for one server, and
+/// wait for the last of them: their number is limited, and the wait for one of them to be answered.
 pub(crate) async fn connect_by_convert(
     (dialer, config): (&Dialer, &Config),
     upstream: &Upstream,
     ask: Ask<'_>,
-    mut peers: Vec<SocketAddr>,
+    peers: Vec<SocketAddr>,
 ) -> Result<Connected, ConnectError> {
-    let mut pending = Vec::new();
-    peers.retain(|peer| dialer.unanswered.enter(ask.client, *peer).map(|one| pending.push(one)).is_some());
-    if peers.is_empty() {
-        return Err(ConnectError::Loop);
-    }
     let route = Route::of((dialer, config), upstream, ask.client).await?;
+    // Far below the timeout of the requests that wait: if those ended first, the loop would go on.
+    let wait = MAX_TURN_WAIT.min(config.timeouts.connect / 4);
     race(&peers, &dialer.parallel, |peer| {
-        let route = route.clone();
-        async move { convert(&route, peer).await }
+        let (route, unanswered, client) = (route.clone(), Arc::clone(&dialer.unanswered), ask.client);
+        async move {
+            let budget = unanswered.of((client, peer), MAX_UNANSWERED);
+            let _turn = timeout(wait, budget.acquire()).await.map_err(|_| ConnectError::Loop)?;
+            convert(&route, peer).await
+        }
     })
     .await
 }
