@@ -5,10 +5,11 @@ use crate::uplink::NAME_SERVER;
 use linux::socket::datagrams_between;
 use proxy::destination::Rules;
 use proxy::own_addresses::OwnAddresses;
+use rustix::net::{RecvFlags, recv};
 use std::collections::HashSet;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 use tokio::io::copy_bidirectional;
 use tokio::net::TcpStream;
@@ -29,6 +30,8 @@ const RESPONSE_TIMEOUT: Duration = Duration::from_secs(1);
 const MAX_TCP_LOOKUPS: usize = 16;
 /// Time for which the kernel rejects the datagrams of a failed flow by ICMP.
 const REJECT_TIME: Duration = Duration::from_secs(5);
+/// Pause after a connection that could not be accepted.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Maximum size of a UDP datagram.
 const MAX_DATAGRAM_BYTES: usize = 65_535;
 
@@ -47,8 +50,7 @@ pub(crate) struct DatagramRelay(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    /// Open and rejected flows.
-    flows: Mutex<HashSet<FlowKey>>,
+    flows: Flows,
     rules: Rules,
     /// Addresses of the host.
     own: Arc<OwnAddresses>,
@@ -57,6 +59,10 @@ struct Shared {
     /// `None` after the end.
     runtime: Option<Runtime>,
 }
+
+/// Open and rejected flows.
+#[derive(Debug, Default)]
+struct Flows(Mutex<HashSet<FlowKey>>);
 
 impl DatagramRelay {
     /// Starts a relay to the destinations that `rules` allow, from the namespace of the calling
@@ -78,18 +84,15 @@ impl DatagramRelay {
         }
         let own = Arc::new(OwnAddresses::default());
         runtime.spawn(Arc::clone(&own).watch(own.open()?));
-        let flows = Mutex::default();
+        let flows = Flows::default();
         Ok(Self(Arc::new(Shared { flows, rules, own, resolver, runtime: Some(runtime) })))
     }
 
     /// Relays a flow, unless it is open or rejected. Call in the namespace of the destination's
     /// address. Without a socket, the kernel rejects the flow's datagrams by ICMP.
     pub(crate) fn open(&self, flow: FlowKey) {
-        {
-            let mut flows = self.0.lock_flows();
-            if flows.len() >= MAX_FLOWS || !flows.insert(flow) {
-                return;
-            }
+        if !self.0.flows.begin(flow) {
+            return;
         }
         let inside = datagrams_between(flow.destination, flow.device);
         // A running flow must not keep the relay alive.
@@ -97,27 +100,47 @@ impl DatagramRelay {
         let (rules, own, resolver) = (self.0.rules.clone(), Arc::clone(&self.0.own), self.0.resolver);
         let Some(runtime) = &self.0.runtime else { return };
         runtime.spawn(async move {
-            let relayed = match inside {
-                Ok(inside) if flow.destination == NAME_SERVER => relay(inside, resolver).await,
-                Ok(inside) => match rules.check(flow.destination, &own) {
-                    Ok(()) => relay(inside, flow.destination).await,
-                    Err(refused) => Err(io::Error::other(refused.0)),
-                },
-                Err(error) => Err(io::Error::other(error)),
+            let destination = match flow.destination {
+                NAME_SERVER => Ok(resolver),
+                other => rules.check(other, &own).map(|()| other).map_err(|why| io::Error::other(why.0)),
+            };
+            let both = inside.map_err(io::Error::other).and_then(|inside| Ok((inside, destination?)));
+            let relayed = match both {
+                Ok((inside, to)) => relay_and_close(inside, to, flow, &shared).await,
+                Err(error) => Err(error),
             };
             if relayed.is_err() {
                 sleep(REJECT_TIME).await;
-            }
-            if let Some(shared) = shared.upgrade() {
-                shared.lock_flows().remove(&flow);
+                if let Some(shared) = shared.upgrade() {
+                    shared.flows.lock().remove(&flow);
+                }
             }
         });
     }
 }
 
-impl Shared {
-    fn lock_flows(&self) -> MutexGuard<'_, HashSet<FlowKey>> {
-        self.flows.lock().unwrap_or_else(PoisonError::into_inner)
+impl Flows {
+    /// Adds a flow; false if it is open or rejected, or there are too many.
+    fn begin(&self, flow: FlowKey) -> bool {
+        let mut flows = self.lock();
+        flows.len() < MAX_FLOWS && flows.insert(flow)
+    }
+
+    /// Closes the socket of an idle flow and removes the flow, in one step: a datagram that arrives
+    /// in between would find neither. Returns the socket if a datagram has arrived.
+    fn end(&self, flow: FlowKey, inside: tokio::net::UdpSocket) -> Option<tokio::net::UdpSocket> {
+        let mut flows = self.lock();
+        let peek = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+        if recv(&inside, &mut [0_u8; 1], peek).is_ok() {
+            return Some(inside);
+        }
+        drop(inside);
+        flows.remove(&flow);
+        None
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashSet<FlowKey>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -130,19 +153,40 @@ impl Drop for Shared {
     }
 }
 
-/// Relays datagrams in both directions until the flow is idle.
-async fn relay(inside: UdpSocket, to: SocketAddr) -> io::Result<()> {
+/// Relays a flow until it is idle, then closes its socket and removes it.
+async fn relay_and_close(
+    inside: UdpSocket,
+    to: SocketAddr,
+    flow: FlowKey,
+    shared: &Weak<Shared>,
+) -> io::Result<()> {
     let any: IpAddr = if to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-    let inside = tokio::net::UdpSocket::from_std(inside)?;
+    let mut inside = tokio::net::UdpSocket::from_std(inside)?;
     let outside = tokio::net::UdpSocket::bind((any, 0)).await?;
     outside.connect(to).await?;
+    loop {
+        relay(&inside, &outside, to).await?;
+        let Some(shared) = shared.upgrade() else { return Ok(()) };
+        match shared.flows.end(flow, inside) {
+            Some(open) => inside = open,
+            None => return Ok(()),
+        }
+    }
+}
+
+/// Relays datagrams in both directions until the flow is idle.
+async fn relay(
+    inside: &tokio::net::UdpSocket,
+    outside: &tokio::net::UdpSocket,
+    to: SocketAddr,
+) -> io::Result<()> {
     let is_lookup = to.port() == NAME_SERVER.port();
     let mut idle = if is_lookup { LOOKUP_TIMEOUT } else { IDLE_TIMEOUT };
     let mut buffer = vec![0; MAX_DATAGRAM_BYTES];
     loop {
         let (from, into, is_response) = tokio::select! {
-            ready = inside.readable() => (ready.map(|()| &inside)?, &outside, false),
-            ready = outside.readable() => (ready.map(|()| &outside)?, &inside, true),
+            ready = inside.readable() => (ready.map(|()| inside)?, outside, false),
+            ready = outside.readable() => (ready.map(|()| outside)?, inside, true),
             () = sleep(idle) => return Ok(()),
         };
         match from.try_recv(&mut buffer) {
@@ -162,11 +206,27 @@ async fn relay(inside: UdpSocket, to: SocketAddr) -> io::Result<()> {
 /// Relays name lookups over TCP.
 async fn relay_lookups(listener: TcpListener, resolver: SocketAddr) -> io::Result<()> {
     listener.set_nonblocking(true)?;
-    let listener = tokio::net::TcpListener::from_std(listener)?;
+    let listener = Arc::new(tokio::net::TcpListener::from_std(listener)?);
+    let accept = || {
+        let listener = Arc::clone(&listener);
+        async move { Ok(listener.accept().await?.0) }
+    };
+    accept_lookups(accept, resolver).await;
+    Ok(())
+}
+
+/// Relays each connection of `accept`. A lack of descriptors passes: accepting goes on after a pause.
+async fn accept_lookups<F>(mut accept: impl FnMut() -> F, resolver: SocketAddr)
+where
+    F: Future<Output = io::Result<TcpStream>>,
+{
     let permits = Arc::new(Semaphore::new(MAX_TCP_LOOKUPS));
     loop {
-        let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return Ok(()) };
-        let (mut inside, _) = listener.accept().await?;
+        let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
+        let Ok(mut inside) = accept().await else {
+            sleep(ACCEPT_PAUSE).await;
+            continue;
+        };
         tokio::spawn(async move {
             let exchange = async {
                 let mut outside = TcpStream::connect(resolver).await?;
@@ -176,5 +236,70 @@ async fn relay_lookups(listener: TcpListener, resolver: SocketAddr) -> io::Resul
             let _ = timeout(LOOKUP_TIMEOUT, exchange).await;
             drop(permit);
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+
+    fn runtime() -> Runtime {
+        Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("threads start")
+    }
+
+    #[test]
+    fn lookups_over_tcp_go_on_after_a_lack_of_descriptors() {
+        let (clients, server) = (TcpListener::bind("127.0.0.1:0"), TcpListener::bind("127.0.0.1:0"));
+        let (clients, server) = (clients.expect("loopback"), server.expect("loopback"));
+        let (address, resolver) = (clients.local_addr().expect("bound"), server.local_addr().expect("bound"));
+        clients.set_nonblocking(true).expect("a socket");
+        let runtime = runtime();
+        runtime.spawn(async move {
+            let clients = Arc::new(tokio::net::TcpListener::from_std(clients).expect("a listener"));
+            let mut failures = 3;
+            let accept = || {
+                let (clients, fails) = (Arc::clone(&clients), failures > 0);
+                failures -= i32::from(fails);
+                async move {
+                    if fails {
+                        return Err(io::Error::from(rustix::io::Errno::MFILE));
+                    }
+                    Ok(clients.accept().await?.0)
+                }
+            };
+            accept_lookups(accept, resolver).await;
+        });
+        let mut client = std::net::TcpStream::connect(address).expect("it listens");
+        client.write_all(b"query").expect("connected");
+        let (mut asked, _) = server.accept().expect("the relay connects");
+        let mut query = [0; 5];
+        asked.read_exact(&mut query).expect("the relay sends");
+        assert_eq!(&query, b"query");
+        runtime.shutdown_background();
+    }
+
+    #[test]
+    fn flow_ends_together_with_its_socket_and_not_before_its_datagrams() {
+        let runtime = runtime();
+        let _inside_runtime = runtime.enter();
+        let device = UdpSocket::bind("127.0.0.1:0").expect("loopback");
+        let socket = UdpSocket::bind("127.0.0.1:0").expect("loopback");
+        let destination = socket.local_addr().expect("bound");
+        let flow = FlowKey { device: device.local_addr().expect("bound"), destination };
+        socket.connect(flow.device).expect("loopback");
+        socket.set_nonblocking(true).expect("a socket");
+        device.connect(destination).expect("loopback");
+        let flows = Flows::default();
+        assert!(flows.begin(flow) && !flows.begin(flow));
+
+        device.send(b"late").expect("the socket is open");
+        let socket = tokio::net::UdpSocket::from_std(socket).expect("a socket");
+        let socket = flows.end(flow, socket).expect("a datagram has arrived");
+        assert!(!flows.begin(flow), "the flow stays open");
+        assert_eq!(runtime.block_on(socket.recv(&mut [0; 9])).expect("it is open"), 4);
+        assert!(flows.end(flow, socket).is_none());
+        assert!(flows.begin(flow), "the flow can open again");
+        UdpSocket::bind(destination).expect("the socket is closed");
     }
 }

@@ -33,6 +33,7 @@ pub use reaction::Reaction;
 pub use run::{KernelRun, Setup, run, run_with};
 pub use settings::Settings;
 pub use sim::Outcome;
+pub use uplink::RESOLV_CONF;
 
 use thiserror::Error;
 

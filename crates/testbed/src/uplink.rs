@@ -21,15 +21,17 @@ use proxy::network::Network;
 use proxy::{Config, Proxy};
 use std::collections::HashSet;
 use std::fmt::Write;
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::Path;
 use std::sync::Arc;
 
 /// Port of name servers.
 const DNS_PORT: u16 = 53;
 /// Address of the name server for the device.
 pub(crate) const NAME_SERVER: SocketAddr = SocketAddr::new(SERVER, DNS_PORT);
-/// Configuration of the host's resolver.
-const RESOLV_CONF: &str = "/etc/resolv.conf";
+/// Configuration of the host's resolver. Without it the programs of an uplink resolve no names.
+pub const RESOLV_CONF: &str = "/etc/resolv.conf";
 /// Maximum number of ports with a listener. This and the other limits keep the relay below the usual
 /// limit of 1024 open files, which the programs inherit.
 const MAX_PORTS: usize = 128;
@@ -41,7 +43,7 @@ const MAX_CONNECTIONS: usize = 256;
 pub(crate) struct Uplink {
     proxy: Arc<Proxy>,
     datagrams: DatagramRelay,
-    /// Content of `/etc/resolv.conf` for the device.
+    /// Content of `/etc/resolv.conf` for the device; empty if the host has none.
     pub(crate) resolv_conf: String,
 }
 
@@ -49,11 +51,9 @@ impl Uplink {
     /// Starts the relay. Its connections to the real network leave from the namespace of the
     /// calling thread.
     pub(crate) fn start(server: &Namespace) -> Result<Self, Error> {
-        let text = std::fs::read_to_string(RESOLV_CONF).map_err(|source| linux::Error::System {
-            doing: format!("read {RESOLV_CONF}, which names the host's name server"),
-            source,
-        })?;
-        let (resolver, resolv_conf) = (name_server(&text), device_resolv_conf(&text));
+        let text = resolver_configuration(Path::new(RESOLV_CONF))?;
+        let resolver = name_server(text.as_deref().unwrap_or_default());
+        let resolv_conf = text.as_deref().map(device_resolv_conf).unwrap_or_default();
         let proxy = Arc::new(Proxy::start(proxy_config(), None)?);
         let listen = || socket::listen(NAME_SERVER, Protocol::Mptcp, &Options::default());
         // Fails if the server's program is a name server. It then answers the device.
@@ -137,6 +137,18 @@ fn proxy_config() -> Config {
     }
 }
 
+/// Content of resolv.conf(5), `None` without the file: addresses need no names.
+fn resolver_configuration(path: &Path) -> Result<Option<String>, Error> {
+    match std::fs::read(path) {
+        Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => {
+            let doing = format!("read {}, which names the host's name server", path.display());
+            Err(linux::Error::System { doing, source }.into())
+        }
+    }
+}
+
 /// First name server of a resolv.conf(5). Without one, the resolver asks this host.
 fn name_server(text: &str) -> SocketAddr {
     let mut named = text.lines().filter_map(|line| line.trim_start().strip_prefix("nameserver"));
@@ -173,5 +185,15 @@ mod tests {
             "[2001:db8::1]:53"
         );
         assert_eq!(name_server("").to_string(), "127.0.0.1:53");
+    }
+    #[test]
+    fn missing_resolver_configuration_is_no_error() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("resolv.conf");
+        assert!(matches!(resolver_configuration(&path), Ok(None)));
+        std::os::unix::fs::symlink("../run/stub-resolv.conf", &path).expect("the folder is ours");
+        assert!(matches!(resolver_configuration(&path), Ok(None)), "a link of a stopped resolver");
+        let error = resolver_configuration(folder.path()).expect_err("it is a directory");
+        assert!(error.to_string().contains("name server"), "{error}");
     }
 }

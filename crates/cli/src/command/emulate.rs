@@ -9,12 +9,13 @@ use crate::output::Terminal;
 use crate::provenance::Provenance;
 use crate::run_results::RunResults;
 use experiments::run::{Kernel, Programs, Run, prepare};
-use experiments::warnings::{self, World};
+use experiments::warnings::{self, Warning, World};
 use linux::signal::Signals;
 use sim::Experiment;
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use testbed::End;
@@ -63,6 +64,12 @@ pub(crate) fn run(arguments: Emulate, terminal: Terminal) -> Result<(), Failure>
 
     if arguments.uplink {
         terminal.note(UPLINK_NOTE);
+        if !Path::new(testbed::RESOLV_CONF).exists() {
+            terminal.warn(&[Warning::new(
+                format!("the programs resolve no names: {} is missing", testbed::RESOLV_CONF),
+                "write `nameserver ADDRESS` into it, or use addresses",
+            )]);
+        }
     }
     let mut words = arguments.command.into_iter();
     let Some(program) = words.next() else {

@@ -292,3 +292,17 @@ fn needs_root_uplink_leaves_nothing_after_sigkill() {
     assert_eq!(net.state(), before);
     assert_eq!(fs::read_to_string("/proc/self/mounts").unwrap(), mounts);
 }
+
+#[test]
+#[ignore = "needs root"]
+fn needs_root_missing_resolver_configuration_is_a_warning() {
+    let net = Testnet::new().expect("the kernel supports the test");
+    let tandem = crate::support::tandem_path().display();
+    let emulate = format!("exec {tandem} emulate small.toml -q --uplink -- echo it ran");
+    let script = format!("mount -t tmpfs none /etc && {emulate}");
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", &script]).current_dir(net.place.path());
+    let output = net.output(&mut command);
+    assert_eq!((output.code, output.out.as_str()), (0, "it ran\n"), "{}", output.err);
+    assert!(output.err.contains("resolve no names: /etc/resolv.conf is missing"), "{}", output.err);
+}
