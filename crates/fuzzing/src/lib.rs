@@ -12,6 +12,7 @@ mod kernel;
 mod mutate;
 mod packets;
 mod proxy;
+mod proxy_files;
 mod sequence;
 mod texts;
 mod video;
@@ -23,6 +24,7 @@ pub use kernel::{diag, mib, netlink, pm, route};
 pub use mutate::mutate;
 pub use packets::{ipv4, ipv6, tcp};
 pub use proxy::{proxy_chunks, proxy_config, proxy_convert, proxy_http, proxy_socks5, proxy_upstream};
+pub use proxy_files::{proxy_credentials, proxy_tls, proxy_users};
 pub use sequence::{sequence, sequence_of};
 pub use texts::{calibration, names, profile, scenario, score, trace, units};
 pub use video::{cmcd, mpd, record, sidx, sizes};
@@ -31,7 +33,7 @@ pub use video::{cmcd, mpd, record, sidx, sizes};
 pub type Target = fn(&[u8]);
 
 /// All targets by name.
-pub const TARGETS: [(&str, Target); 31] = [
+pub const TARGETS: [(&str, Target); 34] = [
     ("tcp", tcp),
     ("ipv4", ipv4),
     ("ipv6", ipv6),
@@ -58,6 +60,9 @@ pub const TARGETS: [(&str, Target); 31] = [
     ("proxy_chunks", proxy_chunks),
     ("proxy_socks5", proxy_socks5),
     ("proxy_convert", proxy_convert),
+    ("proxy_users", proxy_users),
+    ("proxy_credentials", proxy_credentials),
+    ("proxy_tls", proxy_tls),
     ("mpd", mpd),
     ("cmcd", cmcd),
     ("sidx", sidx),

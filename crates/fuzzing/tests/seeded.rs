@@ -277,6 +277,26 @@ fn proxy_targets_do_not_panic() {
     );
 }
 
+#[test]
+fn proxy_file_targets_do_not_panic() {
+    let users = [
+        include_bytes!("../../../fuzz/seeds/proxy_users/valid").to_vec(),
+        include_bytes!("../../../fuzz/seeds/proxy_users/costly").to_vec(),
+        include_bytes!("../../../fuzz/seeds/proxy_users/twice").to_vec(),
+    ];
+    let text = core::str::from_utf8(&users[0]).expect("a text");
+    assert!(proxy::users::Users::parse(text).is_ok_and(|users| !users.is_empty()));
+    run_target("proxy_users", &users, env_number("TANDEM_SEEDS", 20_000));
+    let credentials = include_bytes!("../../../fuzz/seeds/proxy_credentials/both").to_vec();
+    run_target("proxy_credentials", &[credentials], env_number("TANDEM_SEEDS", 20_000));
+    let files = include_str!("../../../fuzz/seeds/proxy_tls/valid");
+    let parts: Vec<&str> = files.split('\0').collect();
+    let identity = proxy::tls::Identity { certificate: parts[0], key: parts[1] };
+    assert!(proxy::tls::ServerTls::new(identity, Some(parts[2])).is_ok());
+    // Keys are expensive to read.
+    run_target("proxy_tls", &[files.as_bytes().to_vec()], env_number("TANDEM_SEEDS", 5000) / 5);
+}
+
 /// Manifests of every form of segment addressing.
 fn manifests() -> Vec<Vec<u8>> {
     let mpd = |inner: &str| {

@@ -158,7 +158,14 @@ fn parse_line(line: &str) -> Result<User, &'static str> {
     if parsed.algorithm.as_str() != "argon2id" || parsed.version != Some(0x13) {
         return Err("a hash other than argon2id, version 19");
     }
-    let params = Params::try_from(&parsed).map_err(|_| "malformed parameters of the hash")?;
+    let mut names: Vec<String> = parsed.params.iter().map(|(name, _)| name.to_string()).collect();
+    names.sort();
+    let has_duplicates = names.windows(2).any(|pair| pair[0] == pair[1]);
+    let params = Params::try_from(&parsed)
+        .ok()
+        // The last of several values would count, and a reader sees the first.
+        .filter(|_| !has_duplicates)
+        .ok_or("malformed parameters of the hash")?;
     let (memory, passes, lanes) = (params.m_cost(), params.t_cost(), params.p_cost());
     let has_salt_and_hash = parsed.salt.is_some() && parsed.hash.is_some_and(|hash| hash.len() >= 16);
     if memory > MAX_COST.0 || passes > MAX_COST.1 || lanes > MAX_COST.2 {
@@ -236,6 +243,8 @@ mod tests {
         assert_eq!(reason("ann:$argon2id$v=19$m=19456,t=2,p=1"), (1, "the hash is too weak"));
         assert!(reason(&phc("$argon2id$v=19$m=4194304,t=2,p=1")).1.contains("more than 256 MiB"));
         assert!(reason(&phc("$argon2id$v=19$m=19456,t=1000000,p=1")).1.contains("16 passes"));
+        let twice = phc("$argon2id$v=19$m=4194304,t=2,p=1,m=19456");
+        assert_eq!(reason(&twice), (1, "malformed parameters of the hash"));
         let good = phc("$argon2id$v=19$m=19456,t=2,p=1");
         assert_eq!(reason(&format!("{good}\n{good}")), (2, "duplicate username"));
     }
