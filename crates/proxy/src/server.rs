@@ -142,18 +142,15 @@ impl Shared {
         }
     }
 
-    /// Warns of changed keys that a reload does not apply.
-    fn warn_of_restart(&self, new: &Config) {
+    /// Changed keys that a reload does not apply.
+    fn keys_for_restart(&self, new: &Config) -> Vec<&'static str> {
         let old = self.config();
-        for (key, is_same) in [
+        let keys = [
             ("workers", old.workers == new.workers),
             ("status", old.socket == new.socket && old.metrics == new.metrics),
             ("log", old.log == new.log),
-        ] {
-            if !is_same {
-                warn!("the new value of `{key}` needs a restart");
-            }
-        }
+        ];
+        keys.into_iter().filter_map(|(key, is_same)| (!is_same).then_some(key)).collect()
     }
 
     /// Warns if one client of a network can take all places.
@@ -368,7 +365,7 @@ impl Server {
         let change = self.listeners.prepare(&config.listen)?;
         // Nothing fails from here on.
         self.shared.use_access_log(log);
-        self.shared.warn_of_restart(&config);
+        let unapplied = self.shared.keys_for_restart(&config);
         self.shared.warn_of_greedy_clients(&config);
         self.shared.logins.replace_users(config.clients.users.clone());
         if let Some(descriptors) = self.shared.descriptors.get() {
@@ -377,7 +374,11 @@ impl Server {
         *self.shared.config.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
         self.listeners.apply(change).await;
         self.publish_listeners();
-        info!("configuration reloaded");
+        if unapplied.is_empty() {
+            info!("configuration reloaded");
+        } else {
+            warn!("configuration reloaded, except for keys that need a restart: {}", unapplied.join(", "));
+        }
         Ok(())
     }
 }

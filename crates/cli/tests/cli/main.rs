@@ -22,6 +22,7 @@ mod profiles;
 mod provenance;
 mod proxy;
 mod proxy_log;
+mod proxy_names;
 mod proxy_service;
 mod proxy_tls;
 mod results;

@@ -57,7 +57,7 @@ impl Running {
         running
     }
 
-    fn status(&self) -> Option<Value> {
+    pub(crate) fn status(&self) -> Option<Value> {
         let told = self.place.run(&["proxy", "status", "--config", "proxy.toml", "--format", "json"]);
         (told.code == 0).then(|| serde_json::from_str(&told.out).expect("it is JSON"))
     }
@@ -131,7 +131,7 @@ fn proxy_reloads_on_sighup_and_drains_on_sigterm() {
     running.place.write("proxy.toml", &text.replace("allow", "alow"));
     running.signal("HUP");
     thread::sleep(Duration::from_millis(300));
-    running.place.write("proxy.toml", &text);
+    running.place.write("proxy.toml", &format!("workers = 3\n{text}"));
     assert_eq!(running.tunnel(to).1, "HTTP/1.1 403", "what is wrong changes nothing");
     running.signal("HUP");
     until("the first rules count", || running.tunnel(to).1 == "HTTP/1.1 200");
@@ -141,7 +141,8 @@ fn proxy_reloads_on_sighup_and_drains_on_sigterm() {
     assert_eq!(running.child.wait().expect("it ends").code(), Some(0));
     let mut log = String::new();
     running.child.stderr.take().expect("a pipe").read_to_string(&mut log).expect("text");
-    assert!(log.contains("unknown key `alow`") && log.contains("configuration reloaded"), "{log}");
+    assert!(log.contains("unknown key `alow`") && log.contains("configuration reloaded\n"), "{log}");
+    assert!(log.contains("configuration reloaded, except for keys that need a restart: workers\n"), "{log}");
     assert!(running.status().is_none());
 }
 
@@ -182,7 +183,7 @@ fn rules_hold_at_a_proxy_with_an_upstream() {
 }
 
 /// The program under a limit of open files.
-fn with_open_files(place: &Place, limit: u32) -> Command {
+pub(crate) fn with_open_files(place: &Place, limit: u32) -> Command {
     let mut command = Command::new("sh");
     let program = place.command(&[]).get_program().to_owned();
     let script = format!("ulimit -n {limit}; exec \"$0\" proxy --config proxy.toml");
