@@ -5,11 +5,12 @@
 #   TANDEM_FUZZ_SECONDS  seconds of libFuzzer for each target        60
 #   TANDEM_SEEDS         connections of the soak                     1000000
 #   TANDEM_MUTANTS       mutated files for the program               100000
+#   TANDEM_PAGE_MUTANTS  mutated inputs of the page's parsers        20000
 #   TANDEM_KILLS         kills of a collector at 500 posts a second   20
 #   TANDEM_FAULTS        failed system calls of each daemon           1000
 #   TANDEM_CUTS          cuts of a path under transfers (root)       1000
 #   TANDEM_LOAD_CONNECTIONS, TANDEM_LOAD_SECONDS  of a proxy (root)  10000, 600
-# `sh scripts/attack.sh PART…` runs some parts only: fuzz, soak, program.
+# `sh scripts/attack.sh PART…` runs some parts only: fuzz, soak, page, program.
 set -eu
 cd "$(dirname "$0")/.."
 export TANDEM_MUTANTS="${TANDEM_MUTANTS:-100000}" TANDEM_CUTS="${TANDEM_CUTS:-1000}"
@@ -51,12 +52,18 @@ program() {
     cargo test -p tandem-cli --test cli attack:: -- --ignored --nocapture --test-threads 1
 }
 
-[ $# -gt 0 ] || set -- program soak fuzz
+page() {
+    # The tests in Chromium open a page for 30 mutants of a parser.
+    (cd web && node build.mjs && node build.mjs --tests && TANDEM_MUTANTS="${TANDEM_PAGE_MUTANTS:-20000}" \
+        node --enable-source-maps --test .build/unit/mutants.test.mjs .build/e2e/mutants.test.mjs)
+}
+
+[ $# -gt 0 ] || set -- program soak page fuzz
 failed=
 for part in "$@"; do
     case $part in
-    fuzz | soak | program) ;;
-    *) echo "unknown part $part: choose from fuzz, soak, program" >&2; exit 2 ;;
+    fuzz | soak | page | program) ;;
+    *) echo "unknown part $part: choose from fuzz, soak, page, program" >&2; exit 2 ;;
     esac
     echo "== $part"
     $part || failed="$failed $part"

@@ -11,6 +11,9 @@ export type SendResult =
 
 const RESPONSE_TIMEOUT_MS = 10_000;
 
+/** Length of a collector's reason that is shown and stored with a refused record. */
+const MAX_REASON_CHARS = 200;
+
 /**
  * Sends a record. It counts as stored only if the answer names its id: any web server may answer
  * with success.
@@ -35,7 +38,8 @@ export async function send(collector: URL, id: string, record: string, token: st
   if (response.ok && stringMember(body, 'id') === id)
     return { kind: 'accepted', url: sessionPage(collector, stringMember(body, 'url')) };
   if (response.ok) return { kind: 'retry', reason: `${response.status}, but the answer does not name the session` };
-  const reason = [`${response.status}`, stringMember(body, 'error') ?? response.statusText].filter(Boolean).join(' ');
+  const given = (stringMember(body, 'error') ?? response.statusText).slice(0, MAX_REASON_CHARS);
+  const reason = [`${response.status}`, given].filter(Boolean).join(' ');
   // RFC 9110: 408 and 429 are temporary. A web server without a collector answers 404 or 405, and
   // a missing token 401 or 403: the viewer can correct the settings, so those are retried too.
   const temporary = response.status >= 500 || [401, 403, 404, 405, 408, 429].includes(response.status);

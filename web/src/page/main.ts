@@ -15,7 +15,15 @@ import { YouTubePlayback } from '../play/youtube.ts';
 import { fetchCatalogue, searchTitles, type Title } from './catalogue.ts';
 import { Chart } from './chart.ts';
 import { KpiPanel, showStalls } from './kpi-panel.ts';
-import { collectorPages, DEFAULTS, parseSettings, parseSource, type Settings, type Source } from './settings.ts';
+import {
+  collectorPages,
+  DEFAULTS,
+  parseSettings,
+  parseSource,
+  parseStored,
+  type Settings,
+  type Source,
+} from './settings.ts';
 
 /** Set by the build. */
 declare const VERSION: string;
@@ -414,9 +422,9 @@ function fillSettingsForm({ rule, maxBuffer, cmcd, catalogue, label }: Settings)
 
 function storedSettings(): { readonly [name: string]: unknown } {
   try {
-    const stored: unknown = JSON.parse(localStorage.getItem(SETTINGS_KEY) ?? '{}');
-    return typeof stored === 'object' && stored !== null ? { ...stored } : {};
+    return parseStored(localStorage.getItem(SETTINGS_KEY));
   } catch {
+    // Storage denied.
     return {};
   }
 }

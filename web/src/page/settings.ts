@@ -25,7 +25,9 @@ export function parseSettings(from: { readonly [name: string]: unknown }, base: 
   const choice = <T extends string>(value: unknown, choices: readonly T[], fallback: T) =>
     choices.find((choice) => choice === value) ?? fallback;
   const text = (value: unknown, fallback: string) => (typeof value === 'string' ? value.trim() : fallback);
-  const seconds = Number(from.maxBuffer || Number.NaN);
+  // An object from a damaged storage may have no number.
+  const { maxBuffer } = from;
+  const seconds = typeof maxBuffer === 'number' || typeof maxBuffer === 'string' ? Number(maxBuffer) : Number.NaN;
   return {
     rule: choice(from.rule, ['dynamic', 'throughput', 'bola'], base.rule),
     maxBuffer: seconds >= 2 && seconds <= 600 ? seconds : base.maxBuffer,
@@ -33,6 +35,16 @@ export function parseSettings(from: { readonly [name: string]: unknown }, base: 
     catalogue: text(from.catalogue, base.catalogue),
     label: text(from.label, base.label).slice(0, 200),
   };
+}
+
+/** Reads stored settings; none if the text is damaged. */
+export function parseStored(text: string | null): { readonly [name: string]: unknown } {
+  try {
+    const stored: unknown = JSON.parse(text ?? '{}');
+    return typeof stored === 'object' && stored !== null ? { ...stored } : {};
+  } catch {
+    return {};
+  }
 }
 
 /** Returns the addresses of the collector's pages; `null` without a collector. */
