@@ -6,6 +6,7 @@
 use crate::Config;
 use crate::counters::Counters;
 use crate::server::Shared;
+use linux::socket::client_network;
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::net::IpAddr;
@@ -35,7 +36,7 @@ pub(crate) struct ConnectionPermit {
 impl ConnectionPermit {
     /// Acquires a permit, unless a limit is reached.
     pub(crate) fn take(shared: &Arc<Shared>, config: &Config, client: IpAddr) -> Option<Self> {
-        let client = client_key(client);
+        let client = client_network(client);
         let mut tables = shared.clients.0.lock().unwrap_or_else(PoisonError::into_inner);
         let total = shared.connection_limit(config);
         let per_client = shared.per_client_limit(config);
@@ -74,14 +75,6 @@ fn release<K: Hash + Eq>(counts: &mut HashMap<K, u64>, key: &K) {
         if *count == 0 {
             counts.remove(key);
         }
-    }
-}
-
-/// Key of a client for limits: an IPv4 address, or an IPv6 /64 prefix.
-pub(crate) fn client_key(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(address) => IpAddr::V6((u128::from(address) & (u128::MAX << 64)).into()),
-        address @ IpAddr::V4(_) => address,
     }
 }
 

@@ -13,7 +13,7 @@ use crate::listener::{Listeners, Opened};
 use crate::log_limit::LogLimit;
 use crate::logins::Logins;
 use crate::permits::Clients;
-pub(crate) use crate::permits::{ConnectionPermit, client_key};
+pub(crate) use crate::permits::ConnectionPermit;
 use crate::status::{self, Listening, Status};
 use crate::{Config, Error};
 use linux::socket;

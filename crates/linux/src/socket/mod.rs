@@ -3,9 +3,11 @@
 //! The results are the standard library's [`TcpStream`] and [`TcpListener`]; reads and writes do
 //! not differ between MPTCP and TCP.
 
+mod client;
 mod mptcp_info;
 mod tcp_info;
 
+pub use client::client_network;
 pub use mptcp_info::{MptcpInfo, SubflowInfo};
 pub use tcp_info::{TcpInfo, TcpState};
 

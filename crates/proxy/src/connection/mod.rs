@@ -17,7 +17,7 @@ use crate::counters::Counters;
 use crate::credentials::Credential;
 use crate::destination::Destination;
 use crate::logins::Verdict;
-use crate::server::{ConnectionPermit, Phase, Shared, client_key};
+use crate::server::{ConnectionPermit, Phase, Shared};
 use crate::stream::Stream;
 use crate::users::User;
 use core::future::poll_fn;
@@ -287,7 +287,7 @@ impl Client {
             return Access::Granted;
         }
         let Some(credential) = credential else { return self.deny(Duration::ZERO) };
-        let verdict = logins.verify(client_key(self.address.ip()), credential);
+        let verdict = logins.verify(socket::client_network(self.address.ip()), credential);
         match timeout_at(self.deadline, verdict).await {
             Ok(Verdict::Known(user)) => {
                 self.user = Some(user);
@@ -355,7 +355,7 @@ impl Client {
     ) -> Result<Connected, ConnectError> {
         self.log_context.destination = Some(destination.clone());
         let began = Instant::now();
-        let ask = Ask { destination, protocol, client: client_key(self.address.ip()), via };
+        let ask = Ask { destination, protocol, client: socket::client_network(self.address.ip()), via };
         // Boxed, so that an idle session does not carry the state of connecting.
         let connect = Box::pin(self.shared.dialer.connect(&self.config, ask));
         let connected = tokio::select! {
