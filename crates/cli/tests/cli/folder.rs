@@ -236,3 +236,17 @@ fn results_that_cannot_take_their_place_are_not_lost() {
     assert_eq!(place.list("out-new"), ["report.html", "result.json", "series.csv"]);
     assert_eq!(place.list("out"), ["notes.txt"]);
 }
+
+#[test]
+#[ignore = "needs root"]
+fn needs_root_full_disk_loses_no_figure() {
+    let place = Place::new();
+    fs::create_dir(place.path().join("small")).unwrap();
+    let run = format!("exec {} run tiny.toml --out small/out", tandem_path().display());
+    let script = format!("mount -t tmpfs -o size=64k none small && {run}");
+    let mut command = std::process::Command::new("unshare");
+    let output = output_of(command.args(["--mount", "sh", "-c", &script]).current_dir(place.path()));
+    assert_eq!(output.code, 1);
+    assert!(output.err.contains("cannot write small/out: the disk is full"), "{}", output.err);
+    assert_eq!(output.out, place.done(&["run", "tiny.toml"]), "the figures are printed");
+}
