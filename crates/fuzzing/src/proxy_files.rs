@@ -1,7 +1,7 @@
 //! Targets of the proxy's files: users, credentials, certificates and keys.
 
 use proxy::credentials::Credential;
-use proxy::tls::{ClientTls, Identity, ServerTls};
+use tls::{ClientTls, Identity, ServerTls};
 use proxy::users::{Users, edit};
 
 /// Upper limit of the memory of a hash in KiB: a verification must not exhaust the host.

@@ -14,7 +14,7 @@ pub mod latency;
 pub mod network;
 pub mod own_addresses;
 pub mod status;
-pub mod tls;
+mod tls_stream;
 pub mod users;
 
 mod access;

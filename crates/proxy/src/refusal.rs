@@ -2,7 +2,6 @@
 //! (RFC 9209), and the refusal of an upstream proxy.
 
 use crate::front::http::Response;
-use crate::tls;
 use std::io::{self, ErrorKind};
 use strum::{EnumString, IntoStaticStr};
 

@@ -11,13 +11,14 @@ use crate::destination::{Destination, Rules};
 use crate::network::Network;
 use crate::relay::RelayOptions;
 use crate::stream::Stream;
-use crate::tls::{ClientTls, ServerTls};
+use crate::tls_stream;
 use crate::users::Users;
 use linux::socket::Protocol;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 use strum::{EnumString, IntoStaticStr};
+use tls::{ClientTls, ServerTls};
 
 /// Configuration of the proxy.
 #[derive(Debug, Clone, PartialEq)]
@@ -153,7 +154,7 @@ impl Upstream {
         match &self.tls {
             None => Ok(Stream::Tcp(tcp)),
             // Boxed, so that unencrypted connections do not carry the state of a handshake.
-            Some(tls) => Box::pin(tls.connect(tcp, &self.destination.host.to_string())).await,
+            Some(tls) => Box::pin(tls_stream::connect(tls, tcp, &self.destination.host.to_string())).await,
         }
     }
 }

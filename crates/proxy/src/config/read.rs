@@ -6,7 +6,6 @@ use crate::credentials::Credential;
 use crate::network::{Network, NetworkError};
 use crate::rules::{PortRange, Ports, Rules};
 use crate::special::NAT64_LENGTHS;
-use crate::tls::{self, ClientTls, Identity, ServerTls};
 use crate::users::Users;
 use linux::socket::Protocol;
 use quantities::Quantities as _;
@@ -15,6 +14,7 @@ use schema::{Diagnostic, Problems};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
+use tls::{ClientTls, Identity, ServerTls};
 
 /// Port of name servers.
 const DNS_PORT: u16 = 53;

@@ -19,6 +19,7 @@ use crate::destination::Destination;
 use crate::logins::Verdict;
 use crate::server::{ConnectionPermit, Phase, Shared};
 use crate::stream::Stream;
+use crate::tls_stream;
 use crate::users::User;
 use core::future::poll_fn;
 use core::pin::Pin;
@@ -152,7 +153,7 @@ async fn serve(
         Stream::Tcp(stream)
     } else if let Some(tls) = &config.tls {
         // Boxed, so that unencrypted sessions do not carry the state of a handshake.
-        Box::pin(tls.accept_until(deadline, stream)).await.unwrap_or_else(|(stream, reason)| {
+        Box::pin(tls_stream::accept_until(tls, deadline, stream)).await.unwrap_or_else(|(stream, reason)| {
             Counters::count(&shared.counters.tls_failed);
             shared.log_failed_tls(address, &reason);
             failure = Some((Outcome::TlsFailed, Some(reason)));

@@ -12,7 +12,7 @@ use std::thread;
 use std::time::Duration;
 use tandem_proxy::config::{Listen, ListenerProtocol, Upstream, UpstreamProtocol};
 use tandem_proxy::credentials::Credential;
-use tandem_proxy::tls::{ClientTls, Identity, ServerTls};
+use tls::{ClientTls, Identity, ServerTls};
 use tandem_proxy::users::Users;
 use tandem_proxy::{Config, Error, Proxy};
 

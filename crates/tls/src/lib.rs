@@ -1,31 +1,27 @@
-//! TLS of listeners and towards the upstream proxy, with certificates on both sides if wanted.
+//! TLS of listeners and of clients, with certificates on both sides if wanted.
 //!
-//! Certificates and keys are PEM. A key or certificate that does not fit is an error of the
-//! configuration; handshakes fail with a reason in words.
+//! Certificates and keys are PEM. A key or certificate that does not fit is an error that names its
+//! part; handshakes fail with a reason in words. The proxy and the collector with its clients share
+//! this crate, so that both have the same protocol versions, limits and messages.
 
-use crate::relay::lingering_close;
-use crate::stream::{SharedTcp, Stream};
+mod failure;
+
+pub use failure::{handshake_reason, reason, source_reason};
+
 use core::fmt;
 use sha2::{Digest, Sha256};
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
-use tokio::net::TcpStream;
-use tokio::time::{Instant, timeout_at};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::rustls::crypto::{CryptoProvider, ring};
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use tokio_rustls::rustls::server::WebPkiClientVerifier;
-use tokio_rustls::rustls::{
-    AlertDescription, CertificateError, ClientConfig, Error, RootCertStore, ServerConfig,
-};
-use tokio_rustls::{TlsAcceptor, TlsConnector};
+use tokio_rustls::rustls::{ClientConfig, Error, RootCertStore, ServerConfig};
+use tokio_rustls::{TlsAcceptor, TlsConnector, client, server};
 
 /// Ciphertext and plaintext that a session may hold for a slow peer, in bytes.
 const SESSION_BUFFER_BYTES: usize = 32 << 10;
-
-/// Time for a client to read why its handshake failed.
-const LINGER: Duration = Duration::from_secs(1);
 
 /// Texts of PEM files.
 #[derive(Debug, Clone, Copy)]
@@ -36,7 +32,7 @@ pub struct Identity<'a> {
     pub key: &'a str,
 }
 
-/// Invalid TLS file: the key of the configuration that names it, and the reason.
+/// Invalid TLS file: its part (`certificate`, `key`, `ca`, `client_ca`, `server_name`), and the reason.
 pub type Invalid = (&'static str, String);
 
 /// TLS of listeners.
@@ -49,7 +45,7 @@ pub struct ServerTls {
     digest: [u8; 32],
 }
 
-/// TLS towards the upstream proxy.
+/// TLS towards a server.
 #[derive(Clone)]
 pub struct ClientTls {
     config: Arc<ClientConfig>,
@@ -85,38 +81,24 @@ impl ServerTls {
         self.verifies_clients
     }
 
-    /// Accepts a session. A failure returns the closed connection and the reason.
-    pub(crate) async fn accept_until(
+    /// Accepts a session. A failure returns the stream, over which an alert was sent.
+    ///
+    /// # Errors
+    /// The client does not speak TLS, presents no valid certificate, or the stream failed.
+    pub async fn accept<S: AsyncRead + AsyncWrite + Unpin>(
         &self,
-        deadline: Instant,
-        tcp: TcpStream,
-    ) -> Result<Stream, (Stream, String)> {
-        let tcp = Arc::new(tcp);
-        let accept = TlsAcceptor::from(Arc::clone(&self.config)).accept(SharedTcp(Arc::clone(&tcp)));
-        let error = match timeout_at(deadline, accept).await {
-            Ok(Ok(mut session)) => {
-                session.get_mut().1.set_buffer_limit(Some(SESSION_BUFFER_BYTES));
-                return Ok(Stream::of_session(tcp, session.into()));
-            }
-            Ok(Err(error)) => error,
-            Err(_) => io::ErrorKind::TimedOut.into(),
-        };
-        let reason = reason(&error).unwrap_or_else(|| match error.kind() {
-            io::ErrorKind::TimedOut => "no complete handshake in time".to_owned(),
-            io::ErrorKind::UnexpectedEof => "it closed the connection".to_owned(),
-            kind => kind.to_string(),
-        });
-        let tcp = Arc::into_inner(tcp).expect("the failed handshake has dropped its reference");
-        let stream = Stream::Tcp(tcp);
-        // The client can read the alert, which a reset would discard.
-        lingering_close(&stream, LINGER).await;
-        Err((stream, reason))
+        stream: S,
+    ) -> Result<server::TlsStream<S>, (io::Error, S)> {
+        let accept = TlsAcceptor::from(Arc::clone(&self.config)).accept(stream);
+        let mut session = accept.into_fallible().await?;
+        session.get_mut().1.set_buffer_limit(Some(SESSION_BUFFER_BYTES));
+        Ok(session)
     }
 }
 
 impl ClientTls {
     /// TLS that trusts the CAs of a text, or those of the system. `server_name` replaces the host
-    /// of the upstream as the name in the certificate; the identity is presented on demand.
+    /// of the server as the name in the certificate; the identity is presented on demand.
     ///
     /// # Errors
     /// A text has no certificate or no key, key and certificate differ, the name is malformed, or
@@ -151,17 +133,22 @@ impl ClientTls {
         Ok(Self { config: Arc::new(config), server_name: server_name.map(name).transpose()?, digest })
     }
 
-    /// Opens a session with `host` over a connection.
-    pub(crate) async fn connect(&self, tcp: TcpStream, host: &str) -> io::Result<Stream> {
+    /// Opens a session with `host`, a name or an address, over a stream.
+    ///
+    /// # Errors
+    /// The server's certificate is not valid for the name, the server refuses, or the stream failed.
+    pub async fn connect<S: AsyncRead + AsyncWrite + Unpin>(
+        &self,
+        stream: S,
+        host: &str,
+    ) -> io::Result<client::TlsStream<S>> {
         let name = match &self.server_name {
             Some(name) => name.clone(),
             None => ServerName::try_from(host.to_owned()).map_err(io::Error::other)?,
         };
-        let tcp = Arc::new(tcp);
-        let connect = TlsConnector::from(Arc::clone(&self.config)).connect(name, SharedTcp(Arc::clone(&tcp)));
-        let mut session = connect.await?;
+        let mut session = TlsConnector::from(Arc::clone(&self.config)).connect(name, stream).await?;
         session.get_mut().1.set_buffer_limit(Some(SESSION_BUFFER_BYTES));
-        Ok(Stream::of_session(tcp, session.into()))
+        Ok(session)
     }
 }
 
@@ -245,53 +232,4 @@ fn digest(texts: &[&str]) -> [u8; 32] {
         digest.update(text.as_bytes());
     }
     digest.finalize().into()
-}
-
-/// Reason of a failed session in words, about the peer as "it"; `None` for errors of TCP.
-pub(crate) fn reason(error: &io::Error) -> Option<String> {
-    let text = match error.get_ref()?.downcast_ref::<Error>()? {
-        Error::InvalidCertificate(certificate) => certificate_reason(certificate),
-        Error::NoCertificatesPresented => "it presents no certificate".to_owned(),
-        Error::AlertReceived(alert) => alert_reason(*alert),
-        Error::InvalidMessage(_) => "it does not speak TLS".to_owned(),
-        error => format!("TLS: {error}"),
-    };
-    Some(text)
-}
-
-fn certificate_reason(error: &CertificateError) -> String {
-    match error {
-        CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
-            "its certificate has expired, by the clock of this host".to_owned()
-        }
-        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
-            "its certificate is not valid yet, by the clock of this host".to_owned()
-        }
-        CertificateError::UnknownIssuer | CertificateError::BadSignature => {
-            "its certificate is signed by an unknown CA".to_owned()
-        }
-        CertificateError::NotValidForNameContext { expected, presented } => {
-            let names = if presented.is_empty() { "no name".to_owned() } else { presented.join(", ") };
-            format!("its certificate is for {names}, not for {}", expected.to_str())
-        }
-        CertificateError::NotValidForName => "its certificate is for another name".to_owned(),
-        CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
-            "its certificate is for another purpose (extended key usage)".to_owned()
-        }
-        error => format!("its certificate is invalid: {error}"),
-    }
-}
-
-fn alert_reason(alert: AlertDescription) -> String {
-    match alert {
-        AlertDescription::CertificateRequired => "it demands a client certificate".to_owned(),
-        AlertDescription::UnknownCA => "it does not know the CA of our certificate".to_owned(),
-        AlertDescription::CertificateExpired => "it reports that our certificate has expired".to_owned(),
-        AlertDescription::BadCertificate
-        | AlertDescription::DecryptError
-        | AlertDescription::CertificateUnknown
-        | AlertDescription::UnsupportedCertificate
-        | AlertDescription::AccessDenied => format!("it rejects our certificate ({alert:?})"),
-        alert => format!("it ended the TLS session ({alert:?})"),
-    }
 }
