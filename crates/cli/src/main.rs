@@ -23,6 +23,7 @@ mod setting_place;
 mod signals;
 mod starter;
 mod sweep;
+mod tls_files;
 mod unit;
 
 use arguments::Command;

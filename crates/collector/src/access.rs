@@ -55,8 +55,11 @@ impl Config {
     /// Foreign origin of the request, if any, and whether it is allowed.
     pub(crate) fn foreign_origin<'a>(&self, headers: &'a HeaderMap) -> Option<(&'a str, bool)> {
         let origin = field(headers, header::ORIGIN)?;
+        // With TLS, a page of http://HOST is not this server's: anybody on the way can forge it.
+        // Without TLS, a reverse proxy in front may add it.
+        let schemes: &[&str] = if self.tls.is_some() { &["https"] } else { &["http", "https"] };
         let own = field(headers, header::HOST).is_some_and(|host| {
-            ["http", "https"].iter().any(|scheme| origin.eq_ignore_ascii_case(&format!("{scheme}://{host}")))
+            schemes.iter().any(|scheme| origin.eq_ignore_ascii_case(&format!("{scheme}://{host}")))
         });
         if own {
             return None;

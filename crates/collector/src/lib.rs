@@ -16,13 +16,16 @@ mod store;
 pub use store::{Filter, Kept, Place, Retention, Store, StoreError};
 
 use player::content::{Content, Log};
-use player::serve::{self, Limits};
+use player::serve::{Limits, Server};
 use std::future::Future;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+use thiserror::Error;
+use tls::ServerTls;
+use tokio::sync::watch;
 
 /// Interval at which sessions beyond the limits are deleted.
 const RETENTION_INTERVAL: Duration = Duration::from_secs(60);
@@ -43,22 +46,43 @@ pub struct Config {
     pub content: Option<Content>,
     /// Requests for content need the token as well. Otherwise any page may play it.
     pub private_content: bool,
+    /// TLS of connections; a new value counts from the next connection on. `None` for clear text.
+    pub tls: Option<watch::Receiver<ServerTls>>,
+    /// Whether clients may send the token in clear text over a network.
+    pub clear_token: bool,
     /// Log of served content with timestamps.
     pub log: Option<Log>,
     /// Sessions beyond these limits are deleted once a minute.
     pub retention: Retention,
 }
 
+/// Reason for which the collector must not listen on an address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum AddressError {
+    /// Other hosts could read and write.
+    #[error("{0} is reachable from other hosts, and no token is configured")]
+    NoToken(SocketAddr),
+    /// Anybody on the way could read the token.
+    #[error("the token would cross a network in clear text on the way to {0}")]
+    ClearToken(SocketAddr),
+}
+
 impl Config {
     /// Checks that the collector may listen on `address`.
     ///
     /// # Errors
-    /// The reason, if other hosts could read and write without a token.
-    pub fn check(&self, address: SocketAddr) -> Result<(), String> {
-        if address.ip().is_loopback() || self.token.is_some() {
+    /// Other hosts could read and write without a token, or would send it in clear text.
+    pub fn check(&self, address: SocketAddr) -> Result<(), AddressError> {
+        if address.ip().to_canonical().is_loopback() {
             return Ok(());
         }
-        Err(format!("{address} is reachable from other hosts, and no token is configured"))
+        if self.token.is_none() {
+            return Err(AddressError::NoToken(address));
+        }
+        if self.tls.is_none() && !self.clear_token {
+            return Err(AddressError::ClearToken(address));
+        }
+        Ok(())
     }
 }
 
@@ -76,7 +100,7 @@ pub fn run(
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let listener = tokio::net::TcpListener::from_std(listener)?;
-        let log = config.log.clone();
+        let server = Server { limits: Limits::public(), log: config.log.clone(), tls: config.tls.clone() };
         let (limits, kept) = (config.retention, store.clone());
         let sweep = tokio::spawn(async move {
             let mut ticks = tokio::time::interval(RETENTION_INTERVAL);
@@ -89,7 +113,7 @@ pub fn run(
         });
         let site = Arc::new(routes::Site::new(config, store));
         let respond = move |peer, request| Arc::clone(&site).respond(peer, request);
-        serve::run(listener, Limits::public(), log, respond, stop).await;
+        server.run(listener, respond, stop).await;
         sweep.abort();
         Ok::<_, io::Error>(())
     })?;

@@ -139,6 +139,8 @@ fn unknown_host_names_origins_and_clients_are_rejected() {
     assert_eq!(post(&[("Origin", &own)]).0, 200);
 
     let config = Config { token: Some("sesame".into()), ..Config::default() };
+    assert!(config.check("0.0.0.0:80".parse().unwrap()).is_err(), "in clear text");
+    let config = Config { clear_token: true, ..config };
     assert!(config.check("0.0.0.0:80".parse().unwrap()).is_ok());
     assert!(Config::default().check("0.0.0.0:80".parse().unwrap()).is_err());
     assert!(Config::default().check("192.0.2.1:80".parse().unwrap()).is_err());

@@ -1,8 +1,8 @@
 //! Targets of the proxy's files: users, credentials, certificates and keys.
 
 use proxy::credentials::Credential;
-use tls::{ClientTls, Identity, ServerTls};
 use proxy::users::{Users, edit};
+use tls::{ClientTls, Identity, ServerTls};
 
 /// Upper limit of the memory of a hash in KiB: a verification must not exhaust the host.
 const MAX_HASH_KIB: u64 = 256 << 10;

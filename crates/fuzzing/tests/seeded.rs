@@ -291,8 +291,8 @@ fn proxy_file_targets_do_not_panic() {
     run_target("proxy_credentials", &[credentials], env_number("TANDEM_SEEDS", 20_000));
     let files = include_str!("../../../fuzz/seeds/proxy_tls/valid");
     let parts: Vec<&str> = files.split('\0').collect();
-    let identity = proxy::tls::Identity { certificate: parts[0], key: parts[1] };
-    assert!(proxy::tls::ServerTls::new(identity, Some(parts[2])).is_ok());
+    let identity = tls::Identity { certificate: parts[0], key: parts[1] };
+    assert!(tls::ServerTls::new(identity, Some(parts[2])).is_ok());
     // Keys are expensive to read.
     run_target("proxy_tls", &[files.as_bytes().to_vec()], env_number("TANDEM_SEEDS", 5000) / 5);
 }

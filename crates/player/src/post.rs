@@ -29,6 +29,13 @@ impl fmt::Display for PostError {
     }
 }
 
+impl PostError {
+    /// True if no known CA signed the collector's certificate.
+    pub fn is_unknown_ca(&self) -> bool {
+        matches!(self, Self::Http(HttpError::Connect(_, error)) if tls::is_unknown_ca(error))
+    }
+}
+
 impl std::error::Error for PostError {}
 
 /// Sends a record to the collector at `base` (docs/reference/session.md), with retries after 0.5

@@ -425,10 +425,12 @@ fn client_that_reads_nothing_is_disconnected() {
                 let content = Arc::clone(&content);
                 async move { content.respond(&request, request.uri().path()) }
             };
-            tandem_player::serve::run(listener, limits, None, answer, async {
-                let _ = stopped.await;
-            })
-            .await;
+            let server = tandem_player::serve::Server { limits, ..Default::default() };
+            server
+                .run(listener, answer, async {
+                    let _ = stopped.await;
+                })
+                .await;
         });
     });
     let ask = |bytes: u64| {

@@ -13,6 +13,15 @@ pub fn handshake_reason(error: &io::Error) -> String {
     })
 }
 
+/// True if no known CA signed the peer's certificate.
+pub fn is_unknown_ca(error: &io::Error) -> bool {
+    let error = error.get_ref().and_then(|error| error.downcast_ref::<Error>());
+    matches!(
+        error,
+        Some(Error::InvalidCertificate(CertificateError::UnknownIssuer | CertificateError::BadSignature))
+    )
+}
+
 /// Reason of a failed session that an error has as one of its sources.
 pub fn source_reason(error: &(dyn StdError + 'static)) -> Option<String> {
     let mut next = Some(error);

@@ -6,7 +6,7 @@
 
 mod failure;
 
-pub use failure::{handshake_reason, reason, source_reason};
+pub use failure::{handshake_reason, is_unknown_ca, reason, source_reason};
 
 use core::fmt;
 use sha2::{Digest, Sha256};

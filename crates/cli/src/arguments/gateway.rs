@@ -1,7 +1,7 @@
 //! Arguments of `tandem gateway`.
 
 use super::proxy::{destination, network};
-use super::{Format, LogFormat, policy};
+use super::{Format, LogFormat, UpstreamTlsOptions, policy};
 use clap::{Args, Subcommand, ValueHint};
 use policy::{InterfaceKind, PolicyConfig};
 use std::path::PathBuf;
@@ -19,6 +19,8 @@ Examples:
   sudo tandem gateway up --upstream proxy.example:1080 --interface wlan0=wifi --interface wwan0=5g \\
       --policy wifi-first
   sudo tandem gateway up --upstream proxy.example:1080 --forward lan0    also the clients behind lan0
+  sudo tandem gateway up --upstream proxy.example:1080 --ca ca.crt --client-cert device.crt \\
+      --client-key device.key                         encrypted (docs/how-to/proxy-tls.md)
   sudo tandem gateway status
   sudo tandem gateway down
   tandem gateway unit --upstream proxy.example:1080 > tandem-gateway.service
@@ -53,6 +55,8 @@ pub(crate) struct GatewayUp {
     /// Server-side proxy. A host name is resolved once, at the start
     #[arg(long, value_name = "HOST:PORT", value_parser = destination)]
     pub(crate) upstream: proxy::destination::Destination,
+    #[command(flatten)]
+    pub(crate) upstream_tls: UpstreamTlsOptions,
     /// An interface and its kind, such as wwan0=5g [default: all interfaces with a default route]
     #[arg(long, value_name = "NAME=KIND", value_parser = interface, conflicts_with = "config")]
     pub(crate) interface: Vec<(String, InterfaceKind)>,

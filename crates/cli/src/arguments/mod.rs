@@ -20,6 +20,7 @@ mod run;
 mod schema;
 mod serve;
 mod testbed;
+mod tls;
 mod trace;
 
 pub(crate) use agent::{Agent, AgentCommand, AgentStatus};
@@ -41,6 +42,7 @@ pub(crate) use run::Run;
 pub(crate) use schema::Schema;
 pub(crate) use serve::{Serve, ServeCommand, ServeOptions};
 pub(crate) use testbed::Testbed;
+pub(crate) use tls::{ClientTlsOptions, ServerTlsOptions, UpstreamTlsOptions};
 pub(crate) use trace::Trace;
 
 use clap::builder::styling::{AnsiColor, Styles};

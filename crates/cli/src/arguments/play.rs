@@ -1,6 +1,6 @@
 //! Arguments of `tandem play`.
 
-use super::{Format, Plot, positive_time, time};
+use super::{ClientTlsOptions, Format, Plot, positive_time, time};
 use clap::{Args, ValueEnum, ValueHint};
 use std::path::PathBuf;
 
@@ -19,6 +19,7 @@ Examples:
   tandem play sizes.json --server http://192.0.2.1:8080/ --rule bola --runs 10
   tandem play http://192.0.2.1/film.mp4 --duration 66s --mptcp
   tandem play film.mpd --post http://127.0.0.1:8090/ --label bus
+  tandem play film.mpd --post https://films.example.org:8090/ --ca ca.crt
 
 The state of a session is finished, left (--for or a signal ended it) or failed, with a reason. A
 failed session has a record too, which is written and posted; without a picture it has no score.
@@ -82,6 +83,11 @@ pub(crate) struct Play {
     /// Post each record to this collector (`tandem serve`), with the token from TANDEM_TOKEN
     #[arg(long, value_name = "URL")]
     pub(crate) post: Option<url::Url>,
+    #[command(flatten)]
+    pub(crate) tls: ClientTlsOptions,
+    /// Send the token to the collector in clear text over a network
+    #[arg(long)]
+    pub(crate) clear_token: bool,
     /// Report the state of the player ten times per second to this agent (`tandem agent`)
     #[arg(long, value_name = "SOCKET", value_hint = ValueHint::FilePath)]
     pub(crate) agent: Option<PathBuf>,

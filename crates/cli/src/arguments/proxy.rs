@@ -1,6 +1,6 @@
 //! Arguments of `tandem proxy`.
 
-use super::{Format, LogFormat, listening_address};
+use super::{Format, LogFormat, ServerTlsOptions, UpstreamTlsOptions, listening_address};
 use clap::{Args, Subcommand, ValueHint};
 use proxy::network::NetworkError;
 use std::path::PathBuf;
@@ -22,6 +22,8 @@ Examples:
   tandem proxy --listen 192.0.2.1:1080 --allow 198.51.100.0/24
   tandem proxy --listen 192.0.2.1:1080 --allow 198.51.100.0/24 --allow-port 1-65535
   tandem proxy --upstream proxy.example:1080            a client-side proxy
+  tandem proxy --listen 192.0.2.1:1080 --tls-cert proxy.crt --tls-key proxy.key --tls-clients ca.crt
+  tandem proxy --upstream proxy.example:1080 --ca ca.crt --client-cert device.crt --client-key device.key
   curl --proxy http://127.0.0.1:1080 http://example.org/
   tandem proxy example-config > proxy.toml
   tandem proxy --config proxy.toml --check
@@ -37,7 +39,12 @@ pub(crate) struct Proxy {
     #[command(subcommand)]
     pub(crate) command: Option<ProxyCommand>,
     /// Configuration, a TOML file (docs/how-to/proxy.md)
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(
+        long,
+        value_name = "FILE",
+        value_hint = ValueHint::FilePath,
+        conflicts_with_all = ["ServerTlsOptions", "ClientTlsOptions", "UpstreamTlsOptions"]
+    )]
     pub(crate) config: Option<PathBuf>,
     /// Address to listen on [default: 127.0.0.1:1080]
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = listening_address, conflicts_with = "config")]
@@ -54,6 +61,10 @@ pub(crate) struct Proxy {
     /// Server-side proxy to forward all connections to
     #[arg(long, value_name = "HOST:PORT", value_parser = destination, conflicts_with = "config")]
     pub(crate) upstream: Option<proxy::destination::Destination>,
+    #[command(flatten)]
+    pub(crate) server_tls: ServerTlsOptions,
+    #[command(flatten)]
+    pub(crate) upstream_tls: UpstreamTlsOptions,
     /// Check the configuration on this machine and exit: kernel support, privileges, names. Opens no
     /// listener
     #[arg(long)]

@@ -1,6 +1,6 @@
 //! Arguments of `tandem serve`.
 
-use super::listening_address;
+use super::{ServerTlsOptions, listening_address};
 use clap::{Args, Subcommand, ValueHint};
 use std::path::PathBuf;
 
@@ -17,7 +17,8 @@ Examples:
   tandem serve
   tandem serve --content films
   tandem serve --keep 30d --keep-sessions 10000 --keep-size 2GB
-  TANDEM_TOKEN=… tandem serve --listen 192.0.2.1:8090 --allow-host films.example.org
+  TANDEM_TOKEN=… tandem serve --listen 192.0.2.1:8090 --allow-host films.example.org \\
+      --tls-cert films.crt --tls-key films.key        (docs/how-to/collector-tls.md)
   tandem serve unit --content films --keep 30d > tandem-serve.service    a hardened systemd unit
 
 Without --keep… no session is deleted. A database of --max-size, or a full disk, refuses further
@@ -25,6 +26,9 @@ records, which players keep and send again.
 
 The API deletes a session by `DELETE /api/sessions/ID`, and selected ones by
 `DELETE /api/sessions?label=…&state=…&confirm=COUNT`; the pages ask first.
+
+Certificates are read again when the files change, and at SIGHUP. A file that does not fit is logged
+and changes nothing.
 
 Prints the URL of the server. On SIGTERM it finishes open requests and ends."
 )]
@@ -59,6 +63,11 @@ pub(crate) struct ServeOptions {
     /// File with the access token in its first line [default: the variable TANDEM_TOKEN, or none]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) token_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) tls: ServerTlsOptions,
+    /// Accept the token in clear text over networks, for a reverse proxy or tunnel that encrypts
+    #[arg(long)]
+    pub(crate) clear_token: bool,
     /// Additional host name that browsers may use, besides localhost and addresses
     #[arg(long, value_name = "NAME")]
     pub(crate) allow_host: Vec<String>,

@@ -1,13 +1,12 @@
 //! Watch over the certificates of a daemon.
 
-use proxy::Config;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 use tracing::info;
 
-/// Certificates and keys of a configuration, to reload it when they are renewed.
+/// Certificates and keys of a daemon, to reload them when they are renewed.
 pub(super) struct Certificates {
     files: Vec<PathBuf>,
     seen: Vec<Option<Stamp>>,
@@ -20,9 +19,7 @@ type Stamp = (u64, u64, SystemTime);
 impl Certificates {
     const INTERVAL: Duration = Duration::from_secs(5);
 
-    pub(super) fn of(config: &Config, path: Option<&Path>) -> Self {
-        let folder = path.and_then(Path::parent).unwrap_or(Path::new(""));
-        let files: Vec<_> = config.certificate_files.iter().map(|file| folder.join(file)).collect();
+    pub(super) fn of(files: Vec<PathBuf>) -> Self {
         let seen = Self::stamps(&files);
         Self { files, seen, next_look: Instant::now() + Self::INTERVAL }
     }

@@ -5,7 +5,7 @@ use crate::failure::{Failure, reason};
 use crate::folder::{Folder, Written};
 use crate::output::{self, Terminal};
 use crate::provenance::Provenance;
-use crate::{progress, signals};
+use crate::{progress, signals, tls_files};
 use abr::PlayerConfig;
 use clap::ValueEnum as _;
 use playback::{Cmcd, Record, Summary, summary};
@@ -17,15 +17,16 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use url::Url;
+use url::{Host, Url};
 
 pub(crate) fn run(arguments: &Play, terminal: Terminal) -> Result<(), Failure> {
     let config = config(arguments)?;
+    let token = token(arguments)?;
     arguments.plot.check()?;
     let folder = arguments.out.as_deref().map(Folder::plan).transpose()?;
     let made_by = provenance(arguments, &config.source);
     let stop = signals::stop_flag()?;
-    let (mut records, mut failures, mut lost) = (Vec::new(), Vec::new(), false);
+    let (mut records, mut failures, mut lost, mut needs_ca) = (Vec::new(), Vec::new(), false, false);
     for run in 1..=arguments.runs {
         let Played { record, failure, mismatches, .. } =
             session(&config, run, arguments.runs, &stop, terminal)?;
@@ -34,11 +35,11 @@ pub(crate) fn run(arguments: &Play, terminal: Terminal) -> Result<(), Failure> {
             failures.push(format!("session {run}: {mismatches} chunks differ from the content of the seed"));
         }
         if let Some(collector) = &arguments.post {
-            let token = std::env::var("TANDEM_TOKEN").ok().filter(|token| !token.is_empty());
             let network = Network { proxy: None, ..config.network.clone() };
             if let Err(error) = post(collector, token.as_deref(), &record, &network) {
                 lost = arguments.out.is_none();
                 failures.push(format!("session {run}: cannot post the record to {collector}: {error}"));
+                needs_ca |= error.is_unknown_ca();
             }
         }
         records.push(record);
@@ -57,10 +58,7 @@ pub(crate) fn run(arguments: &Play, terminal: Terminal) -> Result<(), Failure> {
     if failures.is_empty() {
         return Ok(());
     }
-    Err(Failure::Other {
-        message: failures.join("\n       "),
-        hint: if lost { "`--out DIR` also writes the records to disk".to_owned() } else { String::new() },
-    })
+    Err(Failure::Other { message: failures.join("\n       "), hint: hint(arguments, needs_ca, lost) })
 }
 
 fn config(arguments: &Play) -> Result<Config, Failure> {
@@ -76,6 +74,7 @@ fn config(arguments: &Play) -> Result<Config, Failure> {
         level: arguments.level,
         network: Network {
             proxy: arguments.proxy.clone(),
+            tls: tls_files::client(&arguments.tls)?,
             mptcp: arguments.mptcp,
             retries: arguments.retries,
             ..Network::default()
@@ -94,6 +93,37 @@ fn config(arguments: &Play) -> Result<Config, Failure> {
         verify: arguments.verify,
         ..Config::new(source(arguments)?, settings)
     })
+}
+
+/// Next step after failures.
+fn hint(arguments: &Play, needs_ca: bool, lost: bool) -> String {
+    match &arguments.tls.ca {
+        Some(ca) if needs_ca => {
+            format!("--ca {}: expected the CA that signed the collector's certificate", ca.display())
+        }
+        None if needs_ca => "`--ca FILE` names the CA that signed the collector's certificate".to_owned(),
+        _ if lost => "`--out DIR` also writes the records to disk".to_owned(),
+        _ => String::new(),
+    }
+}
+
+/// The token for the collector, which does not cross a network in clear text.
+fn token(arguments: &Play) -> Result<Option<String>, Failure> {
+    let token = std::env::var("TANDEM_TOKEN").ok().filter(|token| !token.is_empty());
+    let Some(collector) = &arguments.post else { return Ok(None) };
+    let is_here = match collector.host() {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.to_canonical().is_loopback(),
+        None => false,
+    };
+    if token.is_some() && collector.scheme() == "http" && !is_here && !arguments.clear_token {
+        return Err(usage(
+            format!("--post: the token of TANDEM_TOKEN would reach {collector} in clear text over a network"),
+            "use an https: address, or accept the risk: --clear-token",
+        ));
+    }
+    Ok(token)
 }
 
 fn check_lengths_and_urls(arguments: &Play) -> Result<(), Failure> {

@@ -8,6 +8,7 @@ use crate::logging::log_daemon;
 use crate::output::{self, Terminal};
 use crate::service::{ServiceManager, directory};
 use crate::signals::daemon_flags;
+use crate::tls_files::{self, read_secret};
 use crate::unit::Unit;
 use linux::socket::Protocol;
 use linux::unix_socket::{self, BindError};
@@ -17,8 +18,7 @@ use proxy::front::transparent::Rules;
 use proxy::status::{Status, explanations, query, tables};
 use std::ffi::OsStr;
 use std::fs;
-use std::io::{self, IsTerminal, Read};
-use std::os::unix::fs::PermissionsExt;
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::thread;
@@ -43,7 +43,7 @@ pub(crate) fn run(arguments: &Proxy, terminal: Terminal) -> Result<(), Failure> 
 fn check(arguments: &Proxy, terminal: Terminal) -> Result<(), Failure> {
     let config = match &arguments.config {
         Some(path) => read(path)?,
-        None => from_command_line(arguments),
+        None => from_command_line(arguments)?,
     };
     config.check().map_err(|error| failure(&error))?;
     let check = proxy::Check::of(&config);
@@ -60,14 +60,14 @@ fn check(arguments: &Proxy, terminal: Terminal) -> Result<(), Failure> {
 fn serve(arguments: &Proxy, terminal: Terminal) -> Result<(), Failure> {
     let mut config = match &arguments.config {
         Some(path) => read(path)?,
-        None => from_command_line(arguments),
+        None => from_command_line(arguments)?,
     };
     log_daemon(&config.log, arguments.log_format, terminal)?;
     if config.socket.is_none() {
         config.socket = free_socket(terminal);
     }
     let socket = config.socket.clone();
-    let mut certificates = Certificates::of(&config, arguments.config.as_deref());
+    let mut certificates = Certificates::of(certificate_files(&config, arguments.config.as_deref()));
     let (stop, reload) = daemon_flags(!io::stdin().is_terminal())?;
     linux::process::raise_open_file_limit(proxy::descriptors_needed(&config));
     let proxy = proxy::Proxy::start(config, None).map_err(|error| failure(&error))?;
@@ -106,24 +106,32 @@ fn reload_from(
 ) -> Result<(), Failure> {
     let config = match &arguments.config {
         Some(path) => read(path)?,
-        None => from_command_line(arguments),
+        None => from_command_line(arguments)?,
     };
     linux::process::raise_open_file_limit(2 * config.limits.connections as u64 + 64);
     // The default path is chosen at the start.
     let config = Config { socket: config.socket.clone().or_else(|| socket.cloned()), ..config };
-    *certificates = Certificates::of(&config, arguments.config.as_deref());
+    *certificates = Certificates::of(certificate_files(&config, arguments.config.as_deref()));
     proxy.reload(config).map_err(|error| failure(&error))
 }
 
+/// Files of TLS, which the configuration names relative to its folder.
+fn certificate_files(config: &Config, path: Option<&Path>) -> Vec<PathBuf> {
+    let folder = path.and_then(Path::parent).unwrap_or(Path::new(""));
+    config.certificate_files.iter().map(|file| folder.join(file)).collect()
+}
+
 /// The configuration given by the options.
-fn from_command_line(arguments: &Proxy) -> Config {
+fn from_command_line(arguments: &Proxy) -> Result<Config, Failure> {
     let mut config = Config::default();
     // With an upstream, the clients are programs of this host.
     let protocol = if arguments.upstream.is_some() { Protocol::Tcp } else { Protocol::Mptcp };
+    config.tls = tls_files::server(&arguments.server_tls)?;
+    let tls = config.tls.is_some();
     let listen =
-        |address| Listen { address, serve: ListenerProtocol::Auto, protocol, tls: false, send_buffer: None };
+        |address| Listen { address, serve: ListenerProtocol::Auto, protocol, tls, send_buffer: None };
     if arguments.listen.is_empty() {
-        config.listen.iter_mut().for_each(|one| one.protocol = protocol);
+        config.listen.iter_mut().for_each(|one| (one.protocol, one.tls) = (protocol, tls));
     } else {
         config.listen = arguments.listen.iter().map(|address| listen(*address)).collect();
     }
@@ -133,11 +141,22 @@ fn from_command_line(arguments: &Proxy) -> Config {
         config.destinations.ports = arguments.allow_port.iter().cloned().collect();
     }
     config.agent.clone_from(&arguments.agent);
-    config.upstream = arguments
-        .upstream
-        .clone()
-        .map(|destination| Upstream::new(destination, UpstreamProtocol::Connect, Protocol::Mptcp));
-    config
+    let options = &arguments.upstream_tls;
+    config.certificate_files = tls_files::files_of_server(&arguments.server_tls);
+    config.certificate_files.extend(tls_files::files_of_client(&options.client));
+    let Some(destination) = arguments.upstream.clone() else {
+        if tls_files::files_of_client(&options.client).is_empty() {
+            return Ok(config);
+        }
+        return Err(Failure::Usage {
+            message: "--ca and --client-cert are for the connections to --upstream".to_owned(),
+            hint: "`--tls-clients FILE` names the CA of the clients".to_owned(),
+        });
+    };
+    let tls = tls_files::upstream(options, &destination.host.to_string())?;
+    let upstream = Upstream::new(destination, UpstreamProtocol::Connect, Protocol::Mptcp);
+    config.upstream = Some(Upstream { tls, ..upstream });
+    Ok(config)
 }
 
 /// Reads a configuration.
@@ -158,18 +177,6 @@ pub(crate) fn parse(path: &Path, bytes: &[u8]) -> Result<Config, Failure> {
         public: &|file| fs::read_to_string(folder.join(file)).map_err(|error| reason(&error)),
     };
     Config::parse(&shown(path), bytes, files).map_err(Failure::Input)
-}
-
-/// Reads a file that only its owner can read.
-fn read_secret(path: &Path) -> Result<String, String> {
-    let mut file = fs::File::open(path).map_err(|error| reason(&error))?;
-    let mode = file.metadata().map_err(|error| reason(&error))?.permissions().mode();
-    if mode & 0o077 != 0 {
-        return Err("others than its owner can read it".to_owned());
-    }
-    let mut text = String::new();
-    file.read_to_string(&mut text).map_err(|error| reason(&error))?;
-    Ok(text)
 }
 
 fn default_socket() -> PathBuf {

@@ -1,20 +1,26 @@
 //! `tandem serve`.
 
-use crate::arguments::{Serve, ServeCommand, ServeOptions};
+use super::certificates::Certificates;
+use crate::arguments::{LogFormat, Serve, ServeCommand, ServeOptions, ServerTlsOptions};
 use crate::failure::{Failure, reason};
+use crate::logging::log_daemon;
 use crate::output::{self, Terminal};
 use crate::unit::Unit;
-use crate::{player_page, signals};
+use crate::{player_page, signals, tls_files};
 use abr::Manifest;
-use collector::{Config, Retention, Store, StoreError};
+use collector::{AddressError, Config, Retention, Store, StoreError};
 use linux::socket::{Options, Protocol, listen};
 use player::content::{Content, Log};
 use std::ffi::OsString;
 use std::fs;
+use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
+use tls::ServerTls;
+use tokio::sync::watch;
+use tracing::{info, warn};
 
 /// Database without `--database`.
 const DEFAULT_DATABASE: &str = "tandem-out/sessions.db";
@@ -32,9 +38,23 @@ pub(crate) fn run(arguments: &Serve, terminal: Terminal) -> Result<(), Failure> 
     }
     let options = &arguments.options;
     let config = config(options)?;
-    config.check(options.listen).map_err(|message| Failure::Usage {
-        message: format!("--listen: {message}"),
-        hint: "set a token by TANDEM_TOKEN or --token-file, or listen on 127.0.0.1".to_owned(),
+    log_daemon("info", LogFormat::Text, terminal)?;
+    let (config, mut renewal) = match tls_files::server(&options.tls)? {
+        Some(tls) => {
+            let (renewal, tls) = Renewal::new(&options.tls, tls);
+            (Config { tls: Some(tls), ..config }, Some(renewal))
+        }
+        None => (config, None),
+    };
+    config.check(options.listen).map_err(|error| Failure::Usage {
+        message: format!("--listen: {error}"),
+        hint: match error {
+            AddressError::NoToken(_) => "set a token by TANDEM_TOKEN or --token-file, or listen on 127.0.0.1",
+            AddressError::ClearToken(_) => {
+                "encrypt by --tls-cert and --tls-key, or accept the risk: --clear-token"
+            }
+        }
+        .to_owned(),
     })?;
     let database = options.database.as_deref().unwrap_or(Path::new(DEFAULT_DATABASE));
     let failure = |error| database_failure(database, &error);
@@ -51,20 +71,25 @@ pub(crate) fn run(arguments: &Serve, terminal: Terminal) -> Result<(), Failure> 
         },
     })?;
     let address = listener.local_addr().map_err(|error| serve_failure(&error))?;
-    let stop = signals::daemon_stop_flag()?;
+    let (stop, reload) = signals::daemon_flags(!io::stdin().is_terminal())?;
     let (ending, ended) = tokio::sync::oneshot::channel::<()>();
     thread::spawn(move || {
         while !stop.load(Ordering::Relaxed) {
             thread::sleep(POLL_INTERVAL);
+            let is_asked = reload.swap(false, Ordering::Relaxed);
+            if let Some(renewal) = &mut renewal {
+                renewal.poll(is_asked);
+            }
         }
         drop(ending);
     });
     let web = config.web.is_some();
-    output::write(&format!("http://{address}/\n"))?;
+    let scheme = if config.tls.is_some() { "https" } else { "http" };
+    output::write(&format!("{scheme}://{address}/\n"))?;
     if web {
-        terminal.note(&format!("player:   http://{address}/"));
+        terminal.note(&format!("player:   {scheme}://{address}/"));
     }
-    terminal.note(&format!("sessions: http://{address}/sessions, stored in {}", database.display()));
+    terminal.note(&format!("sessions: {scheme}://{address}/sessions, stored in {}", database.display()));
     if deleted > 0 {
         terminal.note(&format!("deleted:  {deleted} sessions beyond the limits of --keep…"));
     }
@@ -78,6 +103,43 @@ pub(crate) fn run(arguments: &Serve, terminal: Terminal) -> Result<(), Failure> 
     .map_err(|error| serve_failure(&error))
 }
 
+/// Reads certificates again that have changed.
+struct Renewal {
+    options: ServerTlsOptions,
+    certificates: Certificates,
+    current: watch::Sender<ServerTls>,
+}
+
+impl Renewal {
+    fn new(options: &ServerTlsOptions, tls: ServerTls) -> (Self, watch::Receiver<ServerTls>) {
+        let certificates = Certificates::of(tls_files::files_of_server(options));
+        let (current, receiver) = watch::channel(tls);
+        (Self { options: options.clone(), certificates, current }, receiver)
+    }
+
+    /// Reads the files if `is_asked`, or if they have changed. Invalid ones leave the present ones.
+    fn poll(&mut self, is_asked: bool) {
+        if !is_asked && !self.certificates.have_changed() {
+            return;
+        }
+        match tls_files::server(&self.options) {
+            Ok(Some(tls)) => {
+                let replace = |current: &mut ServerTls| {
+                    *current != tls && {
+                        *current = tls;
+                        true
+                    }
+                };
+                if self.current.send_if_modified(replace) {
+                    info!("the new certificate counts");
+                }
+            }
+            Ok(None) => {}
+            Err(why) => warn!("the certificate stays as it was:\n{}", why.to_text()),
+        }
+    }
+}
+
 /// Prints the systemd unit with all options, whose database is in the state directory of the service.
 fn unit(options: &ServeOptions) -> Result<(), Failure> {
     let ServeOptions {
@@ -88,6 +150,8 @@ fn unit(options: &ServeOptions) -> Result<(), Failure> {
         keep_size,
         max_size,
         token_file,
+        tls: ServerTlsOptions { certificate, key, clients },
+        clear_token,
         allow_host,
         allow_origin,
         web,
@@ -118,6 +182,8 @@ fn unit(options: &ServeOptions) -> Result<(), Failure> {
     }
     for (name, file) in [
         ("--token-file", token_file),
+        ("--tls-cert", certificate),
+        ("--tls-clients", clients),
         ("--web", web),
         ("--content", content),
         ("--sizes", sizes),
@@ -132,12 +198,10 @@ fn unit(options: &ServeOptions) -> Result<(), Failure> {
             option(name, value.into());
         }
     }
-    for (name, is_set) in [("--private-content", *private_content), ("--mptcp", *mptcp)] {
-        if is_set {
-            command.push(name.into());
-        }
-    }
-    Unit::Serve.print(command)
+    let flags = [("--clear-token", clear_token), ("--private-content", private_content), ("--mptcp", mptcp)];
+    command.extend(flags.into_iter().filter(|(_, is_set)| **is_set).map(|(name, _)| name.into()));
+    let secrets: Vec<_> = key.iter().map(|file| ("--tls-key", PathBuf::from(path(file)))).collect();
+    Unit::Serve.print_with(command, &secrets)
 }
 
 fn config(options: &ServeOptions) -> Result<Config, Failure> {
@@ -194,6 +258,8 @@ fn config(options: &ServeOptions) -> Result<Config, Failure> {
         web: options.web.clone().or_else(player_page::find),
         content,
         private_content: options.private_content,
+        tls: None,
+        clear_token: options.clear_token,
         log,
         retention: Retention {
             max_age: options.keep.map(|age| Duration::from_nanos(age.as_nanos())),

@@ -4,6 +4,7 @@ use crate::command;
 use crate::failure::Failure;
 use crate::output;
 use std::ffi::OsStr;
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 /// Settings that all units share.
@@ -66,18 +67,44 @@ impl Unit {
         self,
         arguments: impl IntoIterator<Item = A>,
     ) -> Result<(), Failure> {
-        let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("/usr/local/bin/tandem"));
-        output::write(&self.text(&program, arguments))
+        self.print_with(arguments, &[])
     }
 
-    fn text<A: AsRef<OsStr>>(self, program: &Path, arguments: impl IntoIterator<Item = A>) -> String {
+    /// [`Self::print`] with options for files that only root can read: systemd hands them to the
+    /// service as credentials (systemd.exec(5), "LoadCredential").
+    pub(crate) fn print_with<A: AsRef<OsStr>>(
+        self,
+        arguments: impl IntoIterator<Item = A>,
+        secrets: &[(&str, PathBuf)],
+    ) -> Result<(), Failure> {
+        let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("/usr/local/bin/tandem"));
+        output::write(&self.text(&program, arguments, secrets))
+    }
+
+    fn text<A: AsRef<OsStr>>(
+        self,
+        program: &Path,
+        arguments: impl IntoIterator<Item = A>,
+        secrets: &[(&str, PathBuf)],
+    ) -> String {
         let program = quote(&program.to_string_lossy());
         let mut command = program.clone();
         for argument in arguments {
             command.push(' ');
             command.push_str(&quote(&argument.as_ref().to_string_lossy()));
         }
+        let mut credentials = String::new();
+        for (option, file) in secrets {
+            let name = option.trim_start_matches('-');
+            _ = write!(command, " {option} %d/{name}");
+            _ = writeln!(credentials, "LoadCredential={name}:{}", file.to_string_lossy().replace('%', "%%"));
+        }
+        if !secrets.is_empty() {
+            credentials
+                .insert_str(0, "# Only root can read these files. A renewed one counts after a restart.\n");
+        }
         self.template()
+            .replace("@credentials@\n", &credentials)
             .replace("@tunables@", self.tunables())
             .replace("@hardening@", HARDENING.trim_end())
             .replace("@command@", &command)
@@ -105,13 +132,16 @@ mod tests {
         for (text, quoted) in cases {
             assert_eq!(quote(text), quoted);
         }
-        let text = Unit::Serve.text(Path::new("/opt/my tandem"), ["serve", "--listen", "127.0.0.1:8090"]);
+        let text =
+            Unit::Serve.text(Path::new("/opt/my tandem"), ["serve", "--listen", "127.0.0.1:8090"], &[]);
         assert!(text.contains("ExecStart=\"/opt/my tandem\" serve --listen 127.0.0.1:8090\n"), "{text}");
         let has_rules = true;
         for unit in [Unit::Agent { has_rules }, Unit::Gateway { has_rules }, Unit::Proxy, Unit::Serve] {
-            let text = unit.text(Path::new("/bin/tandem"), ["x"]);
+            let text = unit.text(Path::new("/bin/tandem"), ["x"], &[]);
             assert!(
-                !text.contains("@hardening@") && !text.contains("@command@") && !text.contains("@program@")
+                !["@hardening@", "@command@", "@program@", "@credentials@"]
+                    .iter()
+                    .any(|mark| text.contains(mark))
             );
         }
     }

@@ -6,6 +6,7 @@ mod bad_input;
 mod capture;
 mod check;
 mod collector;
+mod collector_tls;
 mod compare;
 mod delay;
 mod emulate;

@@ -7,7 +7,7 @@ use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 
 /// Four segments of 200 ms at 0.4 and 2 Mbit/s.
-const SIZES: &str = r#"{"segment_duration_ms": 200, "bitrates_kbps": [400, 2000],
+pub(crate) const SIZES: &str = r#"{"segment_duration_ms": 200, "bitrates_kbps": [400, 2000],
     "segment_sizes_bits": [[80000, 400000], [80000, 400000], [80000, 400000], [80000, 400000]]}"#;
 
 /// A collector process that is killed at the end of the test.
@@ -32,7 +32,12 @@ impl Serving {
         let mut line = String::new();
         let out = child.stdout.take().expect("it is a pipe");
         BufReader::new(out).read_line(&mut line).expect("it says where it serves");
-        let address = line.trim().trim_start_matches("http://").trim_end_matches('/').to_owned();
+        let address = line
+            .trim()
+            .trim_start_matches("http://")
+            .trim_start_matches("https://")
+            .trim_end_matches('/')
+            .to_owned();
         Self { child, address }
     }
 

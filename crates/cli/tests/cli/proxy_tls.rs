@@ -1,17 +1,18 @@
 //! Two proxies with certificates, as the guide sets them up (docs/how-to/proxy-tls.md).
 
 use crate::proxy::{configured, running, until};
-use crate::support::Place;
+use crate::support::{Place, output_of, tandem_path};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, date_time_ymd};
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
 use std::time::Duration;
 
-type Authority = CertifiedIssuer<'static, KeyPair>;
+pub(crate) type Authority = CertifiedIssuer<'static, KeyPair>;
 
-fn authority() -> Authority {
+pub(crate) fn authority() -> Authority {
     let mut params = CertificateParams::new(Vec::new()).expect("no names");
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     params.distinguished_name.push(DnType::CommonName, "our proxies");
@@ -19,7 +20,7 @@ fn authority() -> Authority {
 }
 
 /// Writes `NAME.crt` and `NAME.key`, the key first.
-fn sign(place: &Place, ca: &Authority, name: &str, year: i32) {
+pub(crate) fn sign(place: &Place, ca: &Authority, name: &str, year: i32) {
     let mut params = CertificateParams::new([name.to_owned()]).expect("a name");
     (params.not_before, params.not_after) = (date_time_ymd(2020, 1, 1), date_time_ymd(year, 1, 1));
     let key = KeyPair::generate().expect("a key");
@@ -30,7 +31,7 @@ fn sign(place: &Place, ca: &Authority, name: &str, year: i32) {
     place.write(&format!("{name}.crt"), &certificate.pem());
 }
 
-fn connect_response(at: &str, to: SocketAddr) -> String {
+pub(crate) fn connect_response(at: &str, to: SocketAddr) -> String {
     let mut stream = TcpStream::connect(at).expect("it listens");
     stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a socket");
     write!(stream, "CONNECT {to} HTTP/1.1\r\nHost: {to}\r\nConnection: close\r\n\r\n").expect("it listens");
@@ -111,4 +112,51 @@ fn mistakes_in_tls_files_are_told_with_their_line() {
     sign(&place, &ca, "127.0.0.1", 2096);
     problem("Convert");
     insta::assert_snapshot!("tls_mistakes", told.concat());
+}
+
+/// The gateway and the proxy that it needs, in a network namespace of their own. A gateway with the
+/// right certificates starts, and so finds no interface with a default route for its agent first.
+#[test]
+#[ignore = "needs root"]
+fn needs_root_gateway_opens_a_tls_session_before_it_redirects() {
+    let ca = authority();
+    let place = Place::new();
+    place.write("ca.crt", &ca.pem());
+    place.write("other.crt", &authority().pem());
+    sign(&place, &ca, "127.0.0.1", 2096);
+    sign(&place, &ca, "device", 2096);
+    let gateway = |options: &str| {
+        let script = format!(
+            "ip link set lo up
+            \"$0\" -q proxy --listen 127.0.0.1:1080 --allow 127.0.0.0/8 --tls-cert 127.0.0.1.crt \\
+                --tls-key 127.0.0.1.key --tls-clients ca.crt 2>/dev/null &
+            sleep 1
+            mkdir -p run state
+            RUNTIME_DIRECTORY=$PWD/run STATE_DIRECTORY=$PWD/state timeout -s TERM 6 \"$0\" gateway up \\
+                --upstream 127.0.0.1:1080 --interface lo=other {options}
+            code=$?
+            kill $!
+            exit $code"
+        );
+        let mut command = Command::new("unshare");
+        command.args(["--net", "sh", "-c", &script]).arg(tandem_path()).current_dir(place.path());
+        output_of(&mut command)
+    };
+    let options = "--client-cert device.crt --client-key device.key";
+    for (options, reason) in [
+        (format!("{options} --ca other.crt"), "its certificate is signed by an unknown CA"),
+        ("--ca ca.crt".to_owned(), "it demands a client certificate"),
+        (format!("{options} --ca ca.crt --server-name a.example"), "its certificate is for "),
+    ] {
+        let refused = gateway(&options);
+        let message = format!("error: cannot reach the server-side proxy 127.0.0.1:1080: {reason}");
+        assert!(refused.code == 1 && refused.err.contains(&message), "{options}: {}", refused.err);
+        assert!(refused.err.contains("; nothing was redirected\n hint: --ca, "), "{}", refused.err);
+    }
+    let fits = gateway(&format!("{options} --ca ca.crt"));
+    assert!(
+        !fits.err.contains("cannot reach") && fits.err.contains("connections are direct again"),
+        "{}",
+        fits.err
+    );
 }

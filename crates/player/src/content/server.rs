@@ -1,7 +1,7 @@
 //! Content server in its own thread.
 
 use super::{Content, Log};
-use crate::serve::{self, Limits};
+use crate::serve::Server;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -41,7 +41,7 @@ pub fn spawn(listener: TcpListener, content: Content, log: Option<Log>) -> io::R
                 // A dropped sender stops the server as well.
                 let _ = stopped.await;
             };
-            serve::run(listener, Limits::default(), log, answer, stop).await;
+            Server { log, ..Server::default() }.run(listener, answer, stop).await;
         });
     })?;
     Ok(Serving { address, stop: Some(stop), thread: Some(thread) })

@@ -28,7 +28,8 @@ impl HttpError {
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Url(_) | Self::Invalid(_) => false,
-            Self::Connect(..) | Self::Broken(_) | Self::Timeout(..) => true,
+            Self::Connect(_, error) => tls::reason(error).is_none(),
+            Self::Broken(_) | Self::Timeout(..) => true,
             Self::Status(status, _) => {
                 status.is_server_error()
                     || *status == StatusCode::REQUEST_TIMEOUT
@@ -72,7 +73,7 @@ impl fmt::Display for HttpError {
             Self::Url(what) | Self::Broken(what) | Self::Invalid(what) => f.write_str(what),
             Self::Connect(to, error) => {
                 // The error may name the destination itself.
-                let text = error.to_string();
+                let text = tls::reason(error).unwrap_or_else(|| error.to_string());
                 let reason = text.strip_prefix(&format!("cannot connect to {to}: ")).unwrap_or(&text);
                 let reason = reason.split(" (os error").next().unwrap_or_default();
                 write!(f, "cannot connect to {to}: {reason}")

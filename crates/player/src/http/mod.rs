@@ -107,7 +107,8 @@ impl Answer {
 impl Client {
     /// A client without a connection.
     pub fn new(network: Network) -> Self {
-        Self { network, kept: None, tls: tls::Connector::default() }
+        let tls = tls::Connector::new(network.tls.clone());
+        Self { network, kept: None, tls }
     }
 
     /// Closes the connection and abandons the response.
@@ -226,7 +227,9 @@ impl Client {
                 Ok(Err(_)) if !fresh => self.close(),
                 Ok(Err(error)) => {
                     self.close();
-                    return Err(HttpError::Broken(format!("no response: {error}")));
+                    // A server may refuse the client's certificate only now (RFC 8446, section 4.4.2).
+                    let reason = ::tls::source_reason(&error).unwrap_or_else(|| error.to_string());
+                    return Err(HttpError::Broken(format!("no response: {reason}")));
                 }
                 Err(_) => {
                     self.close();

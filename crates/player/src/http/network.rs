@@ -2,12 +2,15 @@
 
 use super::proxy::Proxy;
 use std::time::Duration;
+use tls::ClientTls;
 
 /// Network settings: proxy, sockets, timeouts and retries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Network {
     /// HTTP proxy.
     pub proxy: Option<Proxy>,
+    /// TLS of https: addresses; `None` trusts the CAs of the system.
+    pub tls: Option<ClientTls>,
     /// Opens MPTCP sockets.
     pub mptcp: bool,
     /// Timeout of a connection, including TLS and the proxy's handshake.
@@ -23,6 +26,7 @@ impl Default for Network {
     fn default() -> Self {
         Self {
             proxy: None,
+            tls: None,
             mptcp: false,
             connect: Duration::from_secs(10),
             patience: Duration::from_secs(30),

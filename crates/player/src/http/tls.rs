@@ -1,53 +1,34 @@
-//! TLS with the system's certificates.
+//! TLS towards servers and collectors.
 
 use std::fmt;
 use std::io;
-use std::sync::Arc;
+use tls::ClientTls;
 use tokio::net::TcpStream;
-use tokio_rustls::TlsConnector;
-use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 pub(super) type Stream = tokio_rustls::client::TlsStream<TcpStream>;
 
-/// TLS configuration, read once on first use.
-#[derive(Default)]
+/// TLS of a client: configured, or with the CAs of the system, which are read on first use.
 pub(super) struct Connector {
-    known: Option<TlsConnector>,
+    tls: Option<ClientTls>,
 }
 
 impl fmt::Debug for Connector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Connector").field("known", &self.known.is_some()).finish()
+        f.debug_struct("Connector").field("known", &self.tls.is_some()).finish()
     }
 }
 
 impl Connector {
-    pub(super) async fn connect(&mut self, host: &str, stream: TcpStream) -> io::Result<Stream> {
-        let connector = match &self.known {
-            Some(known) => known.clone(),
-            None => self.known.insert(load()?).clone(),
-        };
-        let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
-        let name = host.try_into().map_err(io::Error::other)?;
-        connector.connect(name, stream).await
+    pub(super) fn new(tls: Option<ClientTls>) -> Self {
+        Self { tls }
     }
-}
 
-/// The system's roots, or those in the file named by `SSL_CERT_FILE`.
-fn load() -> io::Result<TlsConnector> {
-    let mut roots = RootCertStore::empty();
-    let found = rustls_native_certs::load_native_certs();
-    let (added, _) = roots.add_parsable_certificates(found.certs);
-    if added == 0 {
-        return Err(io::Error::other(
-            "there are no certificates here to check a server by (ca-certificates)",
-        ));
+    pub(super) async fn connect(&mut self, host: &str, stream: TcpStream) -> io::Result<Stream> {
+        if self.tls.is_none() {
+            let system = ClientTls::new(None, None, None);
+            self.tls = Some(system.map_err(|(_, reason)| io::Error::other(reason))?);
+        }
+        let tls = self.tls.as_ref().expect("it was set");
+        tls.connect(stream, host.trim_start_matches('[').trim_end_matches(']')).await
     }
-    let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
-    let config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(io::Error::other)?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    Ok(TlsConnector::from(Arc::new(config)))
 }

@@ -1,5 +1,6 @@
 //! HTTP/1.1 server: connections, their limits and their end. The caller supplies the responses.
 
+mod handshake;
 mod network;
 mod observer;
 mod places;
@@ -21,6 +22,7 @@ use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
+use tls::ServerTls;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
@@ -32,6 +34,8 @@ pub struct Limits {
     /// Concurrent connections. Further ones wait in the backlog, or with `is_public` take the place
     /// of a connection of the network that holds the most.
     pub connections: usize,
+    /// Timeout of a TLS handshake.
+    pub handshake: Duration,
     /// Timeout of a request's head, and of an idle connection.
     pub head: Duration,
     /// Time for pending responses after a stop.
@@ -49,6 +53,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             connections: 512,
+            handshake: Duration::from_secs(10),
             head: Duration::from_secs(30),
             grace: Duration::from_secs(5),
             write: None,
@@ -70,20 +75,46 @@ impl Limits {
     }
 }
 
-/// Serves until `stop` completes. Then it accepts no connection, closes idle ones, and lets
-/// responses finish within [`Limits::grace`].
-pub async fn run<A, F>(
+/// Settings of a server.
+#[derive(Debug, Clone, Default)]
+pub struct Server {
+    /// Limits of connections.
+    pub limits: Limits,
+    /// Log of responses.
+    pub log: Option<Log>,
+    /// TLS of new connections; a new value counts from the next connection on. `None` for clear text.
+    pub tls: Option<watch::Receiver<ServerTls>>,
+}
+
+impl Server {
+    /// Serves until `stop` completes. Then it accepts no connection, closes idle ones, and lets
+    /// responses finish within [`Limits::grace`].
+    pub async fn run<A, F>(self, listener: TcpListener, answer: A, stop: impl Future<Output = ()>)
+    where
+        A: Fn(SocketAddr, Request<Incoming>) -> F + Clone + Send + 'static,
+        F: Future<Output = Response<Body>> + Send + 'static,
+    {
+        let (stopping, stopped) = watch::channel(false);
+        let limits = self.limits;
+        let connection = Connection { server: self, answer, stopped };
+        let mut connections = accept_until(listener, &limits, connection, stop).await;
+        let _ = stopping.send(true);
+        let all = async { while connections.join_next().await.is_some() {} };
+        let _ = tokio::time::timeout(limits.grace, all).await;
+    }
+}
+
+/// Starts a task for each connection until `stop` completes; returns the tasks.
+async fn accept_until<A, F>(
     listener: TcpListener,
-    limits: Limits,
-    log: Option<Log>,
-    answer: A,
+    limits: &Limits,
+    connection: Connection<A>,
     stop: impl Future<Output = ()>,
-) where
+) -> JoinSet<()>
+where
     A: Fn(SocketAddr, Request<Incoming>) -> F + Clone + Send + 'static,
     F: Future<Output = Response<Body>> + Send + 'static,
 {
-    let (stopping, stopped) = watch::channel(false);
-    let connection = Connection { limits, log, answer, stopped };
     let places = Places::new(limits.connections);
     let mut connections = JoinSet::new();
     let mut stop = pin!(stop);
@@ -96,7 +127,7 @@ pub async fn run<A, F>(
         };
         let accepted = tokio::select! {
             accepted = accepted => accepted,
-            () = &mut stop => break,
+            () = &mut stop => return connections,
         };
         while connections.try_join_next().is_some() {}
         let Ok((stream, peer)) = accepted else {
@@ -116,17 +147,12 @@ pub async fn run<A, F>(
         });
         places.set_task(number, task);
     }
-    drop(listener);
-    let _ = stopping.send(true);
-    let all = async { while connections.join_next().await.is_some() {} };
-    let _ = tokio::time::timeout(limits.grace, all).await;
 }
 
 /// Settings of every connection.
 #[derive(Clone)]
 struct Connection<A> {
-    limits: Limits,
-    log: Option<Log>,
+    server: Server,
     answer: A,
     stopped: watch::Receiver<bool>,
 }
@@ -136,12 +162,22 @@ where
     A: Fn(SocketAddr, Request<Incoming>) -> F + Clone + Send + 'static,
     F: Future<Output = Response<Body>> + Send + 'static,
 {
-    /// Serves a connection over its TCP stream.
-    async fn accept(self, stream: TcpStream, peer: SocketAddr) {
+    /// Serves a connection over its TCP stream, after the TLS handshake if there is one.
+    async fn accept(mut self, stream: TcpStream, peer: SocketAddr) {
         let _ = stream.set_nodelay(true);
-        let observer = self.log.clone().and_then(|log| Observer::new(log, &stream).ok()).map(Arc::new);
-        let stream = WriteTimeout::new(stream, self.limits.write);
-        self.serve(Watched { stream, observer: observer.clone() }, peer, observer).await;
+        let Server { limits, log, tls } = &self.server;
+        let observer = log.clone().and_then(|log| Observer::new(log, &stream).ok()).map(Arc::new);
+        let Some(tls) = tls.as_ref().map(|tls| tls.borrow().clone()) else {
+            let stream = WriteTimeout::new(stream, limits.write);
+            return self.serve(Watched { stream, observer: observer.clone() }, peer, observer).await;
+        };
+        let accepted = tokio::select! {
+            accepted = handshake::accept(&tls, stream, limits) => accepted,
+            _ = self.stopped.wait_for(|stopped| *stopped) => None,
+        };
+        if let Some(stream) = accepted {
+            self.serve(Watched { stream, observer: observer.clone() }, peer, observer).await;
+        }
     }
 
     /// Serves HTTP over any stream.
@@ -149,7 +185,7 @@ where
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let Self { limits, answer, mut stopped, .. } = self;
+        let Self { server: Server { limits, .. }, answer, mut stopped } = self;
         let watching = observer.clone();
         let service = service_fn(move |request: Request<Incoming>| {
             let (answer, observer) = (answer.clone(), watching.clone());

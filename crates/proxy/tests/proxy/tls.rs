@@ -12,9 +12,9 @@ use std::thread;
 use std::time::Duration;
 use tandem_proxy::config::{Listen, ListenerProtocol, Upstream, UpstreamProtocol};
 use tandem_proxy::credentials::Credential;
-use tls::{ClientTls, Identity, ServerTls};
 use tandem_proxy::users::Users;
 use tandem_proxy::{Config, Error, Proxy};
+use tls::{ClientTls, Identity, ServerTls};
 
 /// Certificate authority.
 struct Authority(CertifiedIssuer<'static, KeyPair>);

@@ -11,6 +11,7 @@ use crate::logging::log_daemon;
 use crate::output::Terminal;
 use crate::service::{ServiceManager, directory};
 use crate::signals;
+use crate::tls_files;
 use crate::unit::{self, Unit};
 use agent::daemon::{Options, Signals};
 use linux::nft;
@@ -40,7 +41,9 @@ pub(crate) fn run(arguments: &Gateway, terminal: Terminal) -> Result<(), Failure
         GatewayCommand::Status(arguments) => status::run(arguments, terminal),
         GatewayCommand::Unit(arguments) => {
             let has_rules = arguments.config.as_deref().is_some_and(unit::has_connection_rules);
-            Unit::Gateway { has_rules }.print(plan::command_line(arguments)?)
+            let key = arguments.upstream_tls.client.client_key.as_deref();
+            let secrets = key.map(|key| Ok(("--client-key", unit::absolute(key)?))).transpose()?;
+            Unit::Gateway { has_rules }.print_with(plan::command_line(arguments)?, secrets.as_slice())
         }
     }
 }
@@ -109,7 +112,9 @@ fn start(
 ) -> Result<Option<Parts>, Failure> {
     // Resolving and connecting may take long, and cannot be interrupted.
     let destination = arguments.upstream.clone();
-    let reach = thread::spawn(move || plan::reach(&destination));
+    let tls = tls_files::upstream(&arguments.upstream_tls, &destination.host.to_string())?;
+    let used = tls.clone();
+    let reach = thread::spawn(move || plan::reach(&destination, used.as_ref()));
     while !reach.is_finished() {
         if stop.load(Ordering::Relaxed) {
             return Ok(None);
@@ -119,7 +124,7 @@ fn start(
     let upstream = reach.join().unwrap_or_else(|_| {
         Err(Failure::Other { message: "the gateway panicked".to_owned(), hint: String::new() })
     })?;
-    Parts::start(Plan::of(arguments, agent_config, upstream)?, stop)
+    Parts::start(Plan::of(arguments, agent_config, (upstream, tls))?, stop)
 }
 
 /// The running parts of a gateway, in the order in which they start.

@@ -14,11 +14,17 @@ use proxy::front::redirected::Rules;
 use proxy::network::Network;
 use std::ffi::OsString;
 use std::fmt::Write as _;
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::time::Duration;
+use tls::ClientTls;
+use tokio::io::AsyncReadExt as _;
+use tokio::time::timeout;
 
 /// Time to reach the upstream proxy at the start.
 const REACH_TIMEOUT: Duration = Duration::from_secs(10);
+/// Time for the upstream proxy to refuse a certificate.
+const ALERT_TIMEOUT: Duration = Duration::from_secs(1);
 /// With `--forward`, one client takes at most this part of all connections: a quarter.
 const MAX_CLIENT_SHARE: usize = 4;
 /// Time for open connections to finish at the end.
@@ -43,20 +49,18 @@ impl Plan {
     pub(super) fn of(
         arguments: &GatewayUp,
         agent: agent::config::Config,
-        upstream: SocketAddr,
+        (upstream, tls): (SocketAddr, Option<ClientTls>),
     ) -> Result<Self, Failure> {
         let ipv6 = TcpListener::bind((Ipv6Addr::LOCALHOST, 0)).is_ok();
         let (listen, clients) = listeners(arguments, ipv6)?;
         let is_here = |address: &SocketAddr| address.ip().is_loopback();
         let forward = listen.iter().map(|one| one.address).filter(|address| !is_here(address)).collect();
         let mark = u32::from(arguments.port);
+        let destination = Destination { host: Host::Address(upstream.ip()), port: upstream.port() };
+        let next = Upstream::new(destination, UpstreamProtocol::Connect, Protocol::Mptcp);
         let mut proxy = proxy::Config {
             listen,
-            upstream: Some(Upstream::new(
-                Destination { host: Host::Address(upstream.ip()), port: upstream.port() },
-                UpstreamProtocol::Connect,
-                Protocol::Mptcp,
-            )),
+            upstream: Some(Upstream { tls, ..next }),
             mark: Some(mark),
             socket: Some(runtime().join("proxy.sock")),
             ..proxy::Config::default()
@@ -142,23 +146,47 @@ fn kind_by_name(name: &str) -> InterfaceKind {
     }
 }
 
-/// The first address of the upstream proxy that accepts a connection.
-pub(super) fn reach(destination: &Destination) -> Result<SocketAddr, Failure> {
+/// The first address of the upstream proxy that accepts a connection, and a TLS session if wanted.
+pub(super) fn reach(destination: &Destination, tls: Option<&ClientTls>) -> Result<SocketAddr, Failure> {
     let name = destination.to_string();
-    let unreachable = |why: &str| Failure::Other {
+    let mut hint =
+        "run `tandem proxy --listen ADDRESS:PORT --allow NETWORK` there; a firewall may block the port";
+    let unreachable = |why: &str, hint: &str| Failure::Other {
         message: format!("cannot reach the server-side proxy {name}: {why}; nothing was redirected"),
-        hint: "run `tandem proxy --listen ADDRESS:PORT --allow NETWORK` there; a firewall may block the port"
-            .to_owned(),
+        hint: hint.to_owned(),
     };
-    let addresses = name.to_socket_addrs().map_err(|_| unreachable("the name does not resolve"))?;
+    let addresses = name.to_socket_addrs().map_err(|_| unreachable("the name does not resolve", hint))?;
     let mut why = "the name has no address".to_owned();
     for address in addresses {
         match TcpStream::connect_timeout(&address, REACH_TIMEOUT) {
-            Ok(_) => return Ok(address),
+            Ok(stream) => match tls.map(|tls| open_session(stream, tls, &destination.host.to_string())) {
+                None | Some(Ok(())) => return Ok(address),
+                Some(Err(error)) => {
+                    why = tls::handshake_reason(&error);
+                    hint = "--ca, --server-name and --client-cert have to fit the certificates of that proxy";
+                }
+            },
             Err(error) => why = reason(&error),
         }
     }
-    Err(unreachable(&why))
+    Err(unreachable(&why, hint))
+}
+
+/// Opens a TLS session and waits for an alert: a server may refuse the client's certificate only
+/// after the handshake (RFC 8446, section 4.4.2).
+fn open_session(stream: TcpStream, tls: &ClientTls, host: &str) -> io::Result<()> {
+    stream.set_nonblocking(true)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let stream = tokio::net::TcpStream::from_std(stream)?;
+        let mut session = timeout(REACH_TIMEOUT, tls.connect(stream, host)).await??;
+        let mut first = [0];
+        match timeout(ALERT_TIMEOUT, session.read(&mut first)).await {
+            Ok(Err(error)) => Err(error),
+            Ok(Ok(0)) => Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(Ok(_)) | Err(_) => Ok(()),
+        }
+    })
 }
 
 /// Listeners for this machine and for the clients behind `--forward`, and the networks of clients.
@@ -199,6 +227,15 @@ pub(super) fn command_line(arguments: &GatewayUp) -> Result<Vec<OsString>, Failu
     let mut line: Vec<OsString> = ["gateway", "up"].map(OsString::from).to_vec();
     let mut add = |option: &str, value: OsString| line.extend([option.into(), value]);
     add("--upstream", arguments.upstream.to_string().into());
+    let tls = &arguments.upstream_tls;
+    for (option, file) in [("--ca", &tls.client.ca), ("--client-cert", &tls.client.client_cert)] {
+        if let Some(file) = file {
+            add(option, unit::absolute(file)?.into());
+        }
+    }
+    if let Some(name) = &tls.server_name {
+        add("--server-name", name.into());
+    }
     for (name, kind) in &arguments.interface {
         add("--interface", format!("{name}={kind}").into());
     }
@@ -218,6 +255,9 @@ pub(super) fn command_line(arguments: &GatewayUp) -> Result<Vec<OsString>, Failu
     add("--log", arguments.log.clone().into());
     if arguments.log_format == LogFormat::Json {
         add("--log-format", "json".into());
+    }
+    if tls.upstream_tls {
+        line.push("--upstream-tls".into());
     }
     Ok(line)
 }
