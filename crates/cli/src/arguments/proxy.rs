@@ -23,7 +23,8 @@ Examples:
   tandem proxy --listen 192.0.2.1:1080 --allow 198.51.100.0/24 --allow-port 1-65535
   tandem proxy --upstream proxy.example:1080            a client-side proxy
   tandem proxy --listen 192.0.2.1:1080 --tls-cert proxy.crt --tls-key proxy.key --tls-clients ca.crt
-  tandem proxy --upstream proxy.example:1080 --ca ca.crt --client-cert device.crt --client-key device.key
+  tandem proxy --upstream proxy.example:1080 --ca ca.crt --client-cert device.crt \\
+      --client-key device.key
   curl --proxy http://127.0.0.1:1080 http://example.org/
   tandem proxy example-config > proxy.toml
   tandem proxy --config proxy.toml --check

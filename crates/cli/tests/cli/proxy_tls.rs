@@ -114,8 +114,8 @@ fn mistakes_in_tls_files_are_told_with_their_line() {
     insta::assert_snapshot!("tls_mistakes", told.concat());
 }
 
-/// The gateway and the proxy that it needs, in a network namespace of their own. A gateway with the
-/// right certificates starts, and so finds no interface with a default route for its agent first.
+/// The gateway and the proxy that it needs, in a network namespace of their own. With certificates
+/// that fit it starts, and ends when asked.
 #[test]
 #[ignore = "needs root"]
 fn needs_root_gateway_opens_a_tls_session_before_it_redirects() {
