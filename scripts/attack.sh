@@ -10,7 +10,8 @@
 #   TANDEM_FAULTS        failed system calls of each daemon           1000
 #   TANDEM_CUTS          cuts of a path under transfers (root)       1000
 #   TANDEM_LOAD_CONNECTIONS, TANDEM_LOAD_SECONDS  of a proxy (root)  10000, 600
-# `sh scripts/attack.sh PART…` runs some parts only: fuzz, soak, page, program.
+# `sh scripts/attack.sh PART…` runs some parts: program, page, soak, fuzz, and coverage (on demand: it
+# builds all targets again, and tells which lines the inputs of fuzzing reach).
 set -eu
 cd "$(dirname "$0")/.."
 export TANDEM_MUTANTS="${TANDEM_MUTANTS:-100000}" TANDEM_CUTS="${TANDEM_CUTS:-1000}"
@@ -34,6 +35,35 @@ fuzz() {
         [ -z "$(ls -A "fuzz/artifacts/$target" 2>/dev/null)" ] || found="$found $target"
     done
     [ -z "$found" ] || { echo "findings in fuzz/artifacts:$found" >&2; return 1; }
+}
+
+# Share of lines that the kept inputs of all targets reach, for each source file.
+coverage() {
+    if ! cargo +nightly fuzz --version >/dev/null 2>&1; then
+        echo "not run: coverage needs a nightly compiler and \`cargo install cargo-fuzz\`" >&2
+        return 1
+    fi
+    tools=$(dirname "$(find "$(rustc +nightly --print sysroot)" -name llvm-cov -type f | head -n 1)")
+    if [ ! -x "$tools/llvm-cov" ]; then
+        echo "not run: coverage needs \`rustup component add llvm-tools --toolchain nightly\`" >&2
+        return 1
+    fi
+    host=$(rustc +nightly -vV | sed -n 's/^host: //p')
+    built="target/$host/coverage/$host/release"
+    [ -d "$built" ] || built="fuzz/$built"
+    profiles= objects=
+    for target in $(cargo +nightly fuzz list); do
+        mkdir -p "fuzz/corpus/$target" "fuzz/seeds/$target"
+        cargo +nightly fuzz coverage "$target" "fuzz/corpus/$target" "fuzz/seeds/$target" >/dev/null 2>&1 ||
+            { echo "no coverage of $target" >&2; return 1; }
+        profiles="$profiles fuzz/coverage/$target/coverage.profdata"
+        objects="$objects --object $built/$target"
+    done
+    # shellcheck disable=SC2086 # Lists of words.
+    "$tools/llvm-profdata" merge $profiles -o fuzz/coverage/all.profdata
+    # shellcheck disable=SC2086
+    "$tools/llvm-cov" report $objects -instr-profile=fuzz/coverage/all.profdata \
+        -ignore-filename-regex='/(registry|rustc|library|fuzz_targets|fuzzing)/' -show-region-summary=false -show-branch-summary=false
 }
 
 soak() {
@@ -62,8 +92,8 @@ page() {
 failed=
 for part in "$@"; do
     case $part in
-    fuzz | soak | page | program) ;;
-    *) echo "unknown part $part: choose from fuzz, soak, page, program" >&2; exit 2 ;;
+    program | page | soak | fuzz | coverage) ;;
+    *) echo "unknown part $part: choose from program, page, soak, fuzz, coverage" >&2; exit 2 ;;
     esac
     echo "== $part"
     $part || failed="$failed $part"
