@@ -53,16 +53,20 @@ fn references(mut reader: Reader<'_>, anchor: u64) -> Option<Result<Vec<Referenc
     };
     let mut references = Vec::new();
     let mut units = 0_u64;
-    let nanos = |units: u64| (u128::from(units) * 1_000_000_000 / u128::from(timescale)) as u64;
+    let nanos = |units: u64| u64::try_from(u128::from(units) * 1_000_000_000 / u128::from(timescale));
     for _ in 0..count {
         let (size, duration) = (reader.u32()?, reader.u32()?);
         reader.u32()?;
         if size >> 31 == 1 {
             return Some(Err("expected an index of one level, found an index of indexes".to_owned()));
         }
-        let before = nanos(units);
+        let begin = nanos(units);
+        // At most 65,535 lengths of 32 bits.
         units += u64::from(duration);
-        let duration = Duration::from_nanos(nanos(units) - before);
+        let (Ok(begin), Ok(after)) = (begin, nanos(units)) else {
+            return Some(Err("expected segments of less than 500 years in all".to_owned()));
+        };
+        let duration = Duration::from_nanos(after - begin);
         let Some(end) = from.checked_add(u64::from(size)).filter(|_| size > 0 && !duration.is_zero()) else {
             return Some(Err("expected segments with a size and a length above zero".to_owned()));
         };
