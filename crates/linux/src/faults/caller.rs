@@ -2,6 +2,7 @@
 
 use super::calls::{Buffer, Call, Kind, Target};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{OFlags, fcntl_getfl};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketType, sockopt};
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
@@ -66,7 +67,7 @@ impl<'a> Caller<'a> {
     }
 
     /// Makes the call for a part of its bytes, whose number `random` decides. `None` if the call
-    /// has less than two bytes, or would block.
+    /// has less than two bytes, would block, or must not be short.
     pub(super) fn transfer_part(&self, call: &Call, random: u64) -> Option<Result<i64, Errno>> {
         let (buffer, is_read) = match call.kind {
             Kind::Reads(buffer) => (buffer, true),
@@ -78,7 +79,7 @@ impl<'a> Caller<'a> {
         let (address, length) = self.first_buffer(buffer, &memory)?;
         let part = 1 + random % length.checked_sub(1).filter(|most| *most > 0)?.min(MAX_PART);
         let descriptor = self.descriptor().ok()?;
-        if !is_ready(&descriptor, is_read) {
+        if waits_for_edges(&descriptor) || !is_ready(&descriptor, is_read) {
             return None;
         }
         let mut bytes = vec![0; part as usize];
@@ -132,6 +133,13 @@ impl<'a> Caller<'a> {
     fn socket_flags(&self, call: &Call) -> Option<u32> {
         matches!(call.name, "recvfrom" | "sendto").then_some(self.arguments[3] as u32)
     }
+}
+
+/// True for a socket that does not block. A program that waits for edges may conclude from a short
+/// transfer that a stream is empty or full (epoll(7)), and would wait for ever.
+fn waits_for_edges(descriptor: &OwnedFd) -> bool {
+    let is_socket = sockopt::socket_type(descriptor).is_ok();
+    is_socket && fcntl_getfl(descriptor).is_ok_and(|flags| flags.contains(OFlags::NONBLOCK))
 }
 
 /// True if a transfer does not block.

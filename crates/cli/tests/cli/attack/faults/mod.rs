@@ -20,7 +20,7 @@ const ROUND: u64 = 20;
 /// One of so many calls fails.
 const EVERY: u64 = 8;
 /// Time for the faults of a round, and to recover from them.
-const MAX_WAIT: Duration = Duration::from_secs(60);
+const MAX_WAIT: Duration = Duration::from_secs(120);
 /// Processor time in a second of rest, in ticks of 10 ms.
 const MAX_TICKS_AT_REST: u64 = 20;
 
