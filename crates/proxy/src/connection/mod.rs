@@ -142,21 +142,15 @@ async fn serve(
     }
     let since = Instant::now();
     let deadline = since + config.timeouts.handshake;
-    let local = stream.local_addr();
     let mut failure = None;
-    let stream = if local.is_ok_and(|local| shared.dialer.outgoing.is_own(address, local)) {
-        Counters::count(&shared.counters.loops);
-        _ = socket::abort(&stream);
-        failure = Some((Outcome::Loop, None));
-        Stream::Tcp(stream)
-    } else if !listen.tls {
+    let stream = if !listen.tls {
         Stream::Tcp(stream)
     } else if let Some(tls) = &config.tls {
         // Boxed, so that unencrypted sessions do not carry the state of a handshake.
         Box::pin(tls_stream::accept_until(tls, deadline, stream)).await.unwrap_or_else(|(stream, reason)| {
             Counters::count(&shared.counters.tls_failed);
             shared.log_failed_tls(address, &reason);
-            failure = Some((Outcome::TlsFailed, Some(reason)));
+            failure = Some(reason);
             stream
         })
     } else {
@@ -189,8 +183,8 @@ async fn serve(
         down: AtomicU64::new(0),
         _permit: permit,
     });
-    if let Some(failure) = failure {
-        (client.log_context.outcome, client.log_context.reason) = failure;
+    if let Some(reason) = failure {
+        (client.log_context.outcome, client.log_context.reason) = (Outcome::TlsFailed, Some(reason));
         return None;
     }
     if let Some(server) = client.handle(listen.serve).await {
@@ -240,6 +234,16 @@ impl Drop for Client {
 impl Client {
     /// Handles the client's requests. Returns the server connection if they end in a tunnel.
     async fn handle(&mut self, serve: ListenerProtocol) -> Option<Connected> {
+        if !matches!(serve, ListenerProtocol::Transparent | ListenerProtocol::Redirected) {
+            // A connection of this proxy is registered before it sends anything, maybe not earlier.
+            self.first_byte().await?;
+        }
+        if self.is_own_connection() {
+            Counters::count(&self.counters().loops);
+            _ = socket::abort(&self.stream);
+            self.log_context.outcome = Outcome::Loop;
+            return None;
+        }
         match serve {
             ListenerProtocol::Http => http::serve(self).await,
             ListenerProtocol::Socks5 => socks5::serve(self).await,
@@ -251,6 +255,12 @@ impl Client {
             ListenerProtocol::Transparent => transparent::serve(self).await,
             ListenerProtocol::Redirected => transparent::serve_redirected(self).await,
         }
+    }
+
+    /// Whether the client is this proxy, by whatever route.
+    fn is_own_connection(&self) -> bool {
+        let local = self.stream.tcp().local_addr();
+        local.is_ok_and(|local| self.shared.dialer.outgoing.is_own(self.address, local))
     }
 
     fn counters(&self) -> &Counters {
@@ -272,7 +282,9 @@ impl Client {
     }
 
     async fn first_byte(&mut self) -> Option<u8> {
-        self.read().await.ok()?;
+        if self.buffer.is_empty() {
+            self.read().await.ok()?;
+        }
         self.buffer.first().copied()
     }
 
