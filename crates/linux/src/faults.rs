@@ -21,13 +21,13 @@ use std::{io, thread};
 ///
 /// ```no_run
 /// use std::process::Command;
-/// let (injector, mut child) = linux::faults::Injector::start(1, Command::new("cat"))?;
+/// let (injector, mut child) = tandem_linux::faults::Injector::start(1, Command::new("cat"))?;
 /// injector.arm(100, 20);
 /// // Use the program, then let it recover.
 /// injector.disarm();
 /// println!("{:?}", injector.injected());
 /// # child.kill().unwrap();
-/// # Ok::<(), linux::Error>(())
+/// # Ok::<(), tandem_linux::Error>(())
 /// ```
 #[derive(Debug, Clone)]
 pub struct Injector {

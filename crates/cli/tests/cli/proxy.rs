@@ -185,9 +185,10 @@ fn rules_hold_at_a_proxy_with_an_upstream() {
 /// The program under a limit of open files.
 pub(crate) fn with_open_files(place: &Place, limit: u32) -> Command {
     let mut command = Command::new("sh");
-    let program = place.command(&[]).get_program().to_owned();
-    let script = format!("ulimit -n {limit}; exec \"$0\" proxy --config proxy.toml");
-    command.arg("-c").arg(script).arg(program).current_dir(place.path());
+    let program = place.command(&["proxy", "--config", "proxy.toml"]);
+    let script = format!("ulimit -n {limit}; exec \"$0\" \"$@\"");
+    command.arg("-c").arg(script).arg(program.get_program()).args(program.get_args());
+    command.current_dir(place.path());
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     command
 }
