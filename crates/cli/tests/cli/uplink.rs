@@ -59,13 +59,14 @@ fn a_client() {
     let mut buffer = [0; 100];
     let length = socket.recv(&mut buffer).unwrap();
     println!("{} came back", String::from_utf8_lossy(&buffer[..length]));
-    // The relay drops the first datagram to the host; the server's kernel rejects the next by ICMP.
+    // The relay drops the first datagram to the host, or its kernel rejects it by ICMP, as the next.
     let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
     socket.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
     socket.connect((HOST, HOST_PORT)).unwrap();
     let received = [(); 2].map(|()| socket.send(b"a datagram").and_then(|_| socket.recv(&mut [0; 100])));
     let [first, second] = received.map(|result| result.unwrap_err().kind());
-    assert_eq!((first, second), (ErrorKind::WouldBlock, ErrorKind::ConnectionRefused));
+    assert!(matches!(first, ErrorKind::WouldBlock | ErrorKind::ConnectionRefused), "{first}");
+    assert_eq!(second, ErrorKind::ConnectionRefused);
     // A name lookup over TCP: the length of the message precedes it.
     let mut stream = TcpStream::connect(("10.77.255.1", 53)).unwrap();
     let query = b"\x12\x34\x01\0\0\x01\0\0\0\0\0\0\x01a\0\0\x01\0\x01";
