@@ -1,6 +1,7 @@
 //! `tandem proxy` under a low limit of open files, with names of many addresses that do not answer.
 
 use crate::proxy::{Running, configured, until, with_open_files};
+use crate::support::processor_ticks;
 use linux::socket::{self, Options, Protocol};
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -9,22 +10,36 @@ use std::time::Duration;
 /// Open files of the proxy.
 const MAX_FILES: u32 = 128;
 /// Addresses of a name.
-const ADDRESSES: u8 = 8;
+const ADDRESSES: [Ipv4Addr; 8] = [
+    Ipv4Addr::new(127, 1, 0, 1),
+    Ipv4Addr::new(127, 1, 0, 2),
+    Ipv4Addr::new(127, 1, 0, 3),
+    Ipv4Addr::new(127, 1, 0, 4),
+    Ipv4Addr::new(127, 1, 0, 5),
+    Ipv4Addr::new(127, 1, 0, 6),
+    Ipv4Addr::new(127, 1, 0, 7),
+    Ipv4Addr::new(127, 1, 0, 8),
+];
 
-/// Name server that answers 127.1.0.1 to 127.1.0.8 for every name.
-fn name_server() -> SocketAddr {
+/// Name server that answers these addresses for every name (RFC 1035, section 4.1), and no IPv6 address.
+pub(crate) fn name_server(addresses: &'static [Ipv4Addr]) -> SocketAddr {
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
     let at = socket.local_addr().expect("it is bound");
     std::thread::spawn(move || {
         let mut query = [0; 512];
-        while let Ok((_, from)) = socket.recv_from(&mut query) {
-            let Some(end) = query[12..].iter().position(|&byte| byte == 0) else { continue };
-            let end = 12 + end + 5;
-            let answers = if query[end - 3] == 1 { ADDRESSES } else { 0 };
-            let mut reply = query[..end].to_vec();
-            reply[2..12].copy_from_slice(&[0x81, 0x80, 0, 1, 0, answers, 0, 0, 0, 0]);
-            for last in 1..=answers {
-                reply.extend([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 127, 1, 0, last]);
+        while let Ok((length, from)) = socket.recv_from(&mut query) {
+            // After the header: the labels of the name, which a zero ends, then type and class.
+            let labels = query[..length].get(12..).and_then(|rest| rest.iter().position(|&byte| byte == 0));
+            let Some(question) = labels.and_then(|labels| query[..length].get(..12 + labels + 5)) else {
+                continue;
+            };
+            let answers = if question[question.len() - 3] == 1 { addresses } else { &[] };
+            let mut reply = question.to_vec();
+            reply[2..12].copy_from_slice(&[0x81, 0x80, 0, 1, 0, answers.len() as u8, 0, 0, 0, 0]);
+            for address in answers {
+                // A pointer to the name, type A, class IN, one second to live, four bytes.
+                reply.extend([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 1, 0, 4]);
+                reply.extend(address.octets());
             }
             _ = socket.send_to(&reply, from);
         }
@@ -66,18 +81,11 @@ fn ask(from: Ipv4Addr, proxy: SocketAddr, to: &str) -> TcpStream {
     stream
 }
 
-/// Processor time of a process in clock ticks of 10 ms.
-fn processor_ticks(id: u32) -> u64 {
-    let text = std::fs::read_to_string(format!("/proc/{id}/stat")).expect("it runs");
-    let fields: Vec<_> = text.rsplit(')').next().expect("a name").split_whitespace().collect();
-    [11, 12].iter().map(|&nth| fields[nth].parse::<u64>().expect("a number")).sum()
-}
-
 #[test]
 fn names_with_many_silent_addresses_leave_descriptors_for_others() {
     let place = configured("[limits]\nper_client = 4000\n");
     let config = place.read("proxy.toml");
-    place.write("proxy.toml", &format!("name_servers = ['{}']\n{config}", name_server()));
+    place.write("proxy.toml", &format!("name_servers = ['{}']\n{config}", name_server(&ADDRESSES)));
     let (port, _full) = silent_port();
     let child = with_open_files(&place, MAX_FILES).spawn().expect("sh runs");
     let running = Running::answering(child, place);

@@ -112,3 +112,15 @@ pub(crate) fn tandem_path() -> &'static Path {
 pub(crate) fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
+
+/// Fields of proc_pid_stat(5) after the name of a process, first its state.
+pub(crate) fn process_stat(id: u32) -> Vec<String> {
+    let text = fs::read_to_string(format!("/proc/{id}/stat")).expect("it was started");
+    let fields = text.rsplit(") ").next().expect("a name in parentheses").split_whitespace();
+    fields.map(str::to_owned).collect()
+}
+
+/// Processor time of a process in clock ticks of 10 ms.
+pub(crate) fn processor_ticks(id: u32) -> u64 {
+    process_stat(id)[11..13].iter().map(|field| field.parse::<u64>().expect("a number")).sum()
+}

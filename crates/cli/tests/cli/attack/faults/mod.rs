@@ -10,6 +10,7 @@ mod needs_root;
 mod proxy;
 
 use super::env_number;
+use crate::support::{process_stat, processor_ticks};
 use linux::faults::Injector;
 use std::process::{Child, Command};
 use std::thread;
@@ -61,9 +62,9 @@ impl Daemon {
             let fits = now.len() <= descriptors.len() + 2 * workers;
             fits.then_some(()).ok_or_else(|| format!("descriptors {descriptors:?} became {now:?}"))
         });
-        let ticks = self.ticks();
+        let ticks = processor_ticks(self.process);
         thread::sleep(Duration::from_secs(1));
-        let ticks = self.ticks() - ticks;
+        let ticks = processor_ticks(self.process) - ticks;
         assert!(ticks <= MAX_TICKS_AT_REST, "it uses {ticks} ticks in a second of rest");
         let injected = self.injector.injected();
         println!("{} faults survived: {injected:?}", injected.values().sum::<u64>());
@@ -77,19 +78,7 @@ impl Daemon {
     }
 
     fn has_ended(&self) -> bool {
-        self.stat(0)[0] == "Z"
-    }
-
-    /// Processor time so far.
-    fn ticks(&self) -> u64 {
-        self.stat(11)[..2].iter().map(|field| field.parse::<u64>().expect("a number")).sum()
-    }
-
-    /// Fields of proc_pid_stat(5) after the name, from the `skip`-th.
-    fn stat(&self, skip: usize) -> Vec<String> {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.process)).expect("it was started");
-        let fields = stat.rsplit(") ").next().expect("a name in parentheses").split(' ');
-        fields.skip(skip).map(str::to_owned).collect()
+        process_stat(self.process)[0] == "Z"
     }
 }
 

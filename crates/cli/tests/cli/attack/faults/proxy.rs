@@ -2,9 +2,10 @@
 
 use super::Daemon;
 use crate::proxy::{Running, configured};
+use crate::proxy_names::name_server;
 use crate::support::Place;
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
 
@@ -21,29 +22,6 @@ fn echo() -> SocketAddr {
                 let mut reader = stream.try_clone()?;
                 std::io::copy(&mut reader, &mut stream)
             });
-        }
-    });
-    address
-}
-
-/// A DNS server that answers 127.0.0.1 for every name (RFC 1035, section 4.1), and no IPv6 address.
-fn name_server() -> SocketAddr {
-    let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
-    let address = socket.local_addr().expect("an address");
-    thread::spawn(move || {
-        let mut query = [0; 512];
-        while let Ok((length, from)) = socket.recv_from(&mut query) {
-            // After the header: the labels of the name, which a zero ends, then type and class.
-            let Some(labels) = query[12..length].iter().position(|byte| *byte == 0) else { continue };
-            let question = &query[12..(12 + labels + 5).min(length)];
-            let is_ipv4 = question.get(labels + 2) == Some(&1);
-            let mut answer =
-                [&query[..2], &[0x81, 0x80, 0, 1, 0, u8::from(is_ipv4), 0, 0, 0, 0], question].concat();
-            if is_ipv4 {
-                // A pointer to the name, type A, class IN, one second to live, four bytes.
-                answer.extend([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 1, 0, 4, 127, 0, 0, 1]);
-            }
-            _ = socket.send_to(&answer, from);
         }
     });
     address
@@ -90,7 +68,7 @@ fn place(servers: SocketAddr) -> Place {
 
 #[test]
 fn proxy_survives_faults() {
-    let place = place(name_server());
+    let place = place(name_server(&[Ipv4Addr::LOCALHOST]));
     let (daemon, child) = Daemon::start(place.command(&["proxy", "--config", "proxy.toml"]));
     let mut running = Running::answering(child, place);
     let (proxy, server) = (running.address(), echo());
