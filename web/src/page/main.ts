@@ -24,6 +24,7 @@ import {
   type Settings,
   type Source,
 } from './settings.ts';
+import { YouTubeSearch } from './youtube-search.ts';
 
 /** Set by the build. */
 declare const VERSION: string;
@@ -44,6 +45,7 @@ const page = {
   token: byId<HTMLInputElement>('token'),
   video: byId<HTMLVideoElement>('video'),
   youtube: byId('youtube'),
+  youtubeSizes: byId('youtube-sizes'),
   phase: byId('phase'),
   progress: byId('progress'),
   announce: byId('announce'),
@@ -123,6 +125,7 @@ function startSession(source: Source, title: string | null, start: number, muted
   page.saveP1203.disabled = false;
   page.video.hidden = source.kind === 'youtube';
   page.youtube.hidden = source.kind !== 'youtube';
+  page.youtubeSizes.hidden = source.kind !== 'youtube';
   if (muted) page.video.muted = true;
   playback = createPlayback(source, live, muted);
   live.attach(playback);
@@ -221,6 +224,7 @@ function render(now = false): void {
   const record = live?.record();
   kpiPanel.show(record, playback?.status());
   showPhase(live === undefined ? 'none' : live.ended ? live.record().state : live.phase);
+  if (playback instanceof YouTubePlayback) page.youtubeSizes.textContent = playback.sizes();
   if (live === undefined || record === undefined) return;
   page.progress.textContent = `${record.played_s.toFixed(1)} s played in ${record.duration_s.toFixed(1)} s`;
   const spans = live.spans();
@@ -455,17 +459,30 @@ function titleItem({ title, url, description, duration }: Title): HTMLLIElement 
   const details = Object.assign(document.createElement('span'), { className: 'muted' });
   details.textContent = [length, description].filter(Boolean).join(', ');
   button.append(details);
-  button.addEventListener('click', (event) => {
-    page.url.value = url;
-    page.kind.value = 'auto';
-    const source = parseSource(url, 'auto', document.baseURI);
-    if (typeof source !== 'string') startSession(source, title, event.timeStamp, false);
-  });
+  button.addEventListener('click', ({ timeStamp }) => playTitle(url, title, timeStamp));
   item.append(button);
   return item;
 }
 
+function playTitle(address: string, title: string, at: number): void {
+  page.url.value = address;
+  page.kind.value = 'auto';
+  const source = parseSource(address, 'auto', document.baseURI);
+  if (typeof source !== 'string') startSession(source, title, at, false);
+}
+
 page.search.addEventListener('input', showTitles);
+new YouTubeSearch(
+  {
+    form: byId<HTMLFormElement>('youtube-form'),
+    words: byId<HTMLInputElement>('youtube-words'),
+    definition: byId<HTMLSelectElement>('youtube-definition'),
+    key: byId<HTMLInputElement>('youtube-key'),
+    status: byId('youtube-status'),
+    results: byId('youtube-results'),
+  },
+  ({ id, title }, at) => playTitle(`https://www.youtube.com/watch?v=${id}`, title, at),
+);
 
 // ---------------------------------------------------------------- start of the page
 

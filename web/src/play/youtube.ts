@@ -22,6 +22,7 @@ interface Player {
   getVideoLoadedFraction(): number;
   getPlaybackRate(): number;
   getPlaybackQuality(): string;
+  getAvailableQualityLevels?(): readonly string[];
   destroy(): void;
 }
 
@@ -55,6 +56,9 @@ const STATE = { unstarted: -1, ended: 0, playing: 1, paused: 2, buffering: 3, cu
  * Quality names of the API in ascending order. A level of a session is an index into this list.
  */
 export const QUALITIES = ['tiny', 'small', 'medium', 'large', 'hd720', 'hd1080', 'hd1440', 'hd2160', 'highres'];
+
+/** Lines of the picture of each quality. */
+const LINES = ['144p', '240p', '360p', '480p', '720p', '1080p', '1440p', '2160p', 'above 2160p'];
 
 const ERRORS: { readonly [code: number]: string } = {
   2: 'invalid video id',
@@ -119,6 +123,17 @@ export class YouTubePlayback implements Playback {
     const position = player?.getCurrentTime() ?? 0;
     const loaded = (player?.getVideoLoadedFraction() ?? 0) * (player?.getDuration() ?? 0);
     return { position, buffer: Math.max(loaded - position, 0), kbps: null, level: this.#quality, bitrateKbps: null };
+  }
+
+  /**
+   * Describes the size on the screen and the offered ones. The API only reports them: since October
+   * 2019 its `setPlaybackQuality` has no effect.
+   */
+  sizes(): string {
+    const offered = (this.#ready ? this.#player?.getAvailableQualityLevels?.() : undefined) ?? [];
+    const lines = QUALITIES.flatMap((name, index) => (offered.includes(name) ? (LINES[index] ?? []) : []));
+    const now = this.#quality === null ? 'Size not known yet' : `Size ${LINES[this.#quality]}, chosen by YouTube`;
+    return lines.length === 0 ? `${now}.` : `${now}; offered: ${lines.join(', ')}.`;
   }
 
   stop(): void {

@@ -327,6 +327,7 @@ describe('the page', { skip, concurrency: 2 }, () => {
       await page.getByLabel('Address of').fill('https://youtu.be/onXpKXbnbE0?t=1');
       await page.getByRole('button', { name: 'Play', exact: true }).click();
       await page.locator('video[data-video-id=onXpKXbnbE0]').waitFor();
+      await page.getByText('Size 240p, chosen by YouTube; offered: 240p, 360p, 480p.').waitFor();
       const session = await postedSession(page, server);
       const truth = await readObservation();
       assert.equal(session.video.kind, 'youtube');

@@ -92,6 +92,9 @@ function mockApi(file: string, stepMs: number, delayMs: number): void {
     getPlaybackQuality(): string {
       return 'small';
     }
+    getAvailableQualityLevels(): string[] {
+      return ['large', 'medium', 'small', 'auto'];
+    }
     getPlayerState(): number {
       return this.#state;
     }

@@ -15,6 +15,14 @@ import { memoryStore, type StoredRecord } from '../../src/collect/store.ts';
 import { codecName } from '../../src/measure/p1203.ts';
 import { parseCatalogue, searchTitles } from '../../src/page/catalogue.ts';
 import { collectorPages, DEFAULTS, parseSettings, parseSource, parseStored } from '../../src/page/settings.ts';
+import {
+  formatDuration,
+  parseDuration,
+  parseIds,
+  parseVideos,
+  refusal,
+  thumbnail,
+} from '../../src/page/youtube-data.ts';
 import { forEachMutant, type Random } from '../mutants.ts';
 
 const BASE = 'https://host/page/';
@@ -85,6 +93,30 @@ test('mutated addresses of links and catalogues are played over HTTP or not at a
       assert.ok(duration === null || duration > 0);
     }
     codecName(random.text('avc1.64001f'));
+  }));
+
+test('mutated answers of the search are videos of text with images of YouTube', () =>
+  forEachMutant((random) => {
+    const found = { items: [{ id: { videoId: 'onXpKXbnbE0' } }, { id: { videoId: 'aaaaaaaaaaa' } }] };
+    const ids = parseIds(random.value(found));
+    for (const id of ids) assert.equal(new URL(thumbnail(id)).href, `https://i.ytimg.com/vi/${id}/mqdefault.jpg`);
+    const video = {
+      id: 'onXpKXbnbE0',
+      snippet: { title: 'A film', channelTitle: 'A channel' },
+      contentDetails: { duration: 'PT4M5S', definition: 'hd' },
+    };
+    for (const { id, title, channel, duration } of parseVideos(random.value({ items: [video, video] }), ids)) {
+      assert.ok(ids.includes(id) && typeof title === 'string' && typeof channel === 'string');
+      assert.ok(duration === null || duration > 0);
+      assert.match(formatDuration(duration), /^(live|\d+:\d\d(:\d\d)?)$/);
+    }
+    parseDuration(random.text('P1DT2H3M4S'));
+    const error = {
+      message: 'refused',
+      errors: [{ reason: 'quotaExceeded' }],
+      details: [{ reason: 'SERVICE_DISABLED' }],
+    };
+    assert.ok(refusal(403, random.value({ error })).length < 400);
   }));
 
 test('mutated choices and links get no collector without a click', () =>

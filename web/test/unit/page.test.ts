@@ -4,6 +4,7 @@ import { parseCollector } from '../../src/collect/destination.ts';
 import { parseCatalogue, searchTitles } from '../../src/page/catalogue.ts';
 import { axisTicks } from '../../src/page/chart.ts';
 import { collectorPages, DEFAULTS, parseSettings, parseSource } from '../../src/page/settings.ts';
+import { formatDuration, parseDuration } from '../../src/page/youtube-data.ts';
 
 const BASE = 'http://host/page/';
 
@@ -82,4 +83,16 @@ test('search matches all words in any order and ignores case and accents', () =>
   const titles = parseCatalogue({ videos: [{ title: 'Pelícano azul', url: 'a', description: 'at Sea' }] }, BASE);
   const found = (words: string) => searchTitles(titles, words).length;
   assert.deepEqual(['', 'AZUL pelicano', 'sea azul', 'azul mountain'].map(found), [1, 1, 1, 0]);
+});
+
+test('durations of YouTube are read and shown', () => {
+  const shown = (text: string) => formatDuration(parseDuration(text));
+  assert.deepEqual(['PT9S', 'PT12M', 'PT1H2M3S', 'P1DT1S', 'P0D', 'soon'].map(shown), [
+    '0:09',
+    '12:00',
+    '1:02:03',
+    '24:00:01',
+    'live',
+    'live',
+  ]);
 });
