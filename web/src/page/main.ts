@@ -14,6 +14,7 @@ import type { Playback } from '../play/playback.ts';
 import { YouTubePlayback } from '../play/youtube.ts';
 import { fetchCatalogue, searchTitles, type Title } from './catalogue.ts';
 import { Chart } from './chart.ts';
+import { registerWorker } from './install.ts';
 import { KpiPanel, showStalls } from './kpi-panel.ts';
 import {
   collectorPages,
@@ -492,6 +493,7 @@ kpiPanel.show(undefined, undefined);
 void recoverAbandonedSessions();
 void loadCatalogue();
 void showCollectorLinks();
+registerWorker(() => session !== undefined && !session.ended);
 page.url.value = query.get('src') ?? '';
 if (query.get('kind') !== null) page.kind.value = query.get('kind') ?? 'auto';
 if (query.has('autoplay') && page.url.value !== '') {

@@ -11,22 +11,31 @@ const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/go
 
 export const hasChromium = CHROMIUM !== undefined;
 
+const OPTIONS = {
+  ...(CHROMIUM === undefined ? {} : { executablePath: CHROMIUM }),
+  args: [
+    '--headless',
+    '--no-sandbox',
+    '--disable-gpu',
+    '--disable-quic',
+    '--no-first-run',
+    '--disable-background-networking',
+    '--disable-component-update',
+    '--disable-sync',
+    '--mute-audio',
+  ],
+};
+
 export function launch(proxy?: string): Promise<Browser> {
   return chromium.launch({
-    ...(CHROMIUM === undefined ? {} : { executablePath: CHROMIUM }),
-    args: [
-      '--headless',
-      '--no-sandbox',
-      '--disable-gpu',
-      '--disable-quic',
-      '--no-first-run',
-      '--disable-background-networking',
-      '--disable-component-update',
-      '--disable-sync',
-      '--mute-audio',
-      ...(proxy === undefined ? [] : [`--proxy-server=${proxy}`]),
-    ],
+    ...OPTIONS,
+    args: [...OPTIONS.args, ...(proxy === undefined ? [] : [`--proxy-server=${proxy}`])],
   });
+}
+
+/** Opens a browser that keeps a profile: installation is not possible in a private window. */
+export function launchProfile(folder: string): Promise<BrowserContext> {
+  return chromium.launchPersistentContext(folder, { ...OPTIONS, viewport: { width: 1280, height: 900 } });
 }
 
 /** Opens a page in a new context; `errors` collects its uncaught exceptions. */

@@ -30,8 +30,9 @@ static PAGE_POLICY: LazyLock<HeaderValue> = LazyLock::new(|| {
 
 /// Policy of the player's page, that of `web/src/index.html`, which cannot forbid frames itself.
 pub(crate) const PLAYER_POLICY: &str = concat!(
-    "default-src 'none'; script-src 'self' https://www.youtube.com; style-src 'self'; img-src 'self' data:; ",
-    "media-src http: https: blob:; connect-src http: https: blob:; worker-src 'self' blob:; ",
+    "default-src 'none'; script-src 'self' https://www.youtube.com; style-src 'self'; ",
+    "img-src 'self' data: https://i.ytimg.com; media-src http: https: blob:; connect-src http: https: blob:; ",
+    "worker-src 'self' blob:; manifest-src 'self'; ",
     "frame-src https://www.youtube.com https://www.youtube-nocookie.com; form-action 'self'; base-uri 'none'; ",
     "object-src 'none'; frame-ancestors 'none'"
 );
