@@ -60,11 +60,47 @@ struct Connection {
     /// No subflow is requested before this time.
     not_before: Instant,
     rejections: u32,
+    /// ID of each local address in use; that of the first subflow has 0.
+    ids: BTreeMap<IpAddr, u8>,
+    newest_id: u8,
 }
 
 impl Connection {
     fn new(remote: SocketAddr) -> Self {
-        Self { remote, subflows: Vec::new(), requested: Vec::new(), not_before: Instant::ZERO, rejections: 0 }
+        Self {
+            remote,
+            subflows: Vec::new(),
+            requested: Vec::new(),
+            not_before: Instant::ZERO,
+            rejections: 0,
+            ids: BTreeMap::new(),
+            newest_id: 0,
+        }
+    }
+
+    /// ID for a subflow to open from a local address. An address that returns gets a new one: the
+    /// peer may learn late of the old one's removal.
+    fn id_to_open(&mut self, address: IpAddr) -> u8 {
+        if let Some(id) = self.ids.get(&address).filter(|id| **id > 0) {
+            return *id;
+        }
+        let following = (1..=u8::MAX).map(|step| self.newest_id.wrapping_add(step));
+        let mut free = following.filter(|id| *id > 0 && !self.ids.values().any(|taken| taken == id));
+        let id = free.next().unwrap_or(u8::MAX);
+        drop(free);
+        self.newest_id = id;
+        self.ids.insert(address, id);
+        id
+    }
+
+    /// Takes over what the kernel does not list.
+    fn keep_state_of(&mut self, known: &Self) {
+        self.requested.clone_from(&known.requested);
+        (self.not_before, self.rejections) = (known.not_before, known.rejections);
+        self.newest_id = known.newest_id;
+        for (address, id) in &known.ids {
+            self.ids.entry(*address).or_insert(*id);
+        }
     }
 
     /// Changes that make the connection follow `choices`.
@@ -115,8 +151,6 @@ impl Connection {
 pub struct Connections {
     manager: PathManager,
     all: BTreeMap<u32, Connection>,
-    /// Address ID of each local address in use.
-    ids: BTreeMap<IpAddr, u8>,
 }
 
 impl Connections {
@@ -125,8 +159,7 @@ impl Connections {
     /// # Errors
     /// Fails when the kernel has no MPTCP or cannot list sockets.
     pub fn open(diag: &mut Diag) -> Result<Self, Error> {
-        let mut connections =
-            Self { manager: PathManager::open()?, all: BTreeMap::new(), ids: BTreeMap::new() };
+        let mut connections = Self { manager: PathManager::open()?, all: BTreeMap::new() };
         connections.list(diag)?;
         Ok(connections)
     }
@@ -147,17 +180,26 @@ impl Connections {
                 server.push(one.token);
             }
             let connection = all.entry(one.token).or_insert_with(|| Connection::new(one.remote));
+            if !one.joined {
+                connection.ids.insert(one.local.ip(), 0);
+            }
             connection.subflows.push(Subflow { local: one.local, remote: one.remote, backup: one.backup });
         })?;
-        all.retain(|token, _| self.all.contains_key(token) || self.is_userspace_managed(*token, &server));
+        all.retain(|token, connection| {
+            // The kernel lists local addresses only of connections with the userspace path manager.
+            let listed = if server.contains(token) { None } else { self.manager.endpoints_of(*token).ok() };
+            let known = self.all.get(token);
+            if let Some(known) = known {
+                connection.keep_state_of(known);
+            }
+            for endpoint in listed.iter().flatten() {
+                connection.ids.insert(endpoint.address, endpoint.id);
+                connection.newest_id = connection.newest_id.max(endpoint.id);
+            }
+            known.is_some() || listed.is_some()
+        });
         self.all = all;
         Ok(())
-    }
-
-    /// True for connections of the userspace path manager: the kernel lists local addresses only of
-    /// these.
-    fn is_userspace_managed(&mut self, token: u32, server: &[u32]) -> bool {
-        !server.contains(&token) && self.manager.endpoints_of(token).is_ok()
     }
 
     /// Processes an event. Returns false when events were lost and connections must be listed
@@ -169,6 +211,7 @@ impl Connections {
             {
                 let connection = self.all.entry(token).or_insert_with(|| Connection::new(remote));
                 connection.subflows = vec![Subflow { local, remote, backup: false }];
+                connection.ids = BTreeMap::from([(local.ip(), 0)]);
             }
             Event::SubflowEstablished(SubflowEvent { token, local, remote, .. }) => {
                 let Some(connection) = self.all.get_mut(&token) else { return true };
@@ -195,7 +238,7 @@ impl Connections {
     /// repeated later.
     pub fn apply<'a>(&mut self, now: Instant, choices: &dyn Fn(SocketAddr) -> &'a [PathChoice]) {
         let mut kernel_managed = Vec::new();
-        let mut executor = Executor { manager: &mut self.manager, ids: &mut self.ids, now };
+        let mut executor = Executor { manager: &mut self.manager, now };
         for (token, connection) in &mut self.all {
             for command in connection.commands(now, choices(connection.remote)) {
                 let Err(error) = executor.execute(*token, connection, command) else { continue };
@@ -215,8 +258,6 @@ impl Connections {
 /// Carries out commands through the userspace path manager.
 struct Executor<'a> {
     manager: &'a mut PathManager,
-    /// IDs of the local addresses in use.
-    ids: &'a mut BTreeMap<IpAddr, u8>,
     now: Instant,
 }
 
@@ -230,11 +271,7 @@ impl Executor<'_> {
         let name = format!("{token:08x}");
         match command {
             Command::Open(choice) => {
-                // An address that returns gets a new ID: the peer may learn late of the old one's
-                // removal.
-                let next =
-                    (1..=u8::MAX).find(|id| !self.ids.values().any(|taken| taken == id)).unwrap_or(u8::MAX);
-                let id = *self.ids.entry(choice.address).or_insert(next);
+                let id = connection.id_to_open(choice.address);
                 let flags = Flags { backup: choice.backup, ..Flags::default() };
                 let local = Endpoint { id, address: choice.address, port: 0, device: choice.device, flags };
                 info!(connection = name, remote = %connection.remote, address = %choice.address, backup = choice.backup, "subflow requested");
@@ -258,7 +295,7 @@ impl Executor<'_> {
             }
             Command::Withdraw(address) => {
                 connection.subflows.retain(|subflow| subflow.local.ip() != address);
-                let id = self.ids.remove(&address).unwrap_or(0);
+                let id = connection.ids.remove(&address).unwrap_or(0);
                 info!(connection = name, %address, "address removed: subflows closed");
                 self.manager.withdraw(token, id)
             }
@@ -318,6 +355,20 @@ mod tests {
         one.on_rejection(later);
         assert_eq!(one.commands(later + FIRST_RETRY_DELAY, &[choice(1, true, false)]), []);
         assert_eq!(one.commands(later + FIRST_RETRY_DELAY * 2, &[choice(1, true, false)]).len(), 1);
+    }
+
+    #[test]
+    fn ids_belong_to_one_connection_and_are_not_used_again_at_once() {
+        let mut one = connection(&[subflow(1, false)]);
+        one.ids.insert(ip(1), 0);
+        assert_eq!(one.id_to_open(ip(2)), 1);
+        assert_eq!(one.id_to_open(ip(2)), 1, "a repeated request");
+        assert_eq!(one.id_to_open(ip(1)), 2, "0 is the first subflow's");
+        one.ids.remove(&ip(2));
+        assert_eq!(one.id_to_open(ip(2)), 3, "it returned");
+        one.newest_id = u8::MAX;
+        assert_eq!(one.id_to_open(ip(4)), 1);
+        assert_eq!(one.id_to_open(ip(5)), 4, "2 and 3 are taken");
     }
 
     #[test]
