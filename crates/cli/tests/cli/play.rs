@@ -5,6 +5,7 @@ use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 /// Four segments of 200 ms at 0.4 and 2 Mbit/s.
 pub(crate) const SIZES: &str = r#"{"segment_duration_ms": 200, "bitrates_kbps": [400, 2000],
@@ -62,6 +63,9 @@ impl Drop for Serving {
 /// Sends a request; returns status and body, or `None` without a complete response.
 pub(crate) fn request(address: &str, method: &str, path: &str, body: &str) -> Option<(u16, String)> {
     let mut stream = TcpStream::connect(address).ok()?;
+    for set in [TcpStream::set_read_timeout, TcpStream::set_write_timeout] {
+        set(&stream, Some(Duration::from_secs(60))).ok()?;
+    }
     let length = body.len();
     write!(
         stream,

@@ -1,13 +1,16 @@
 //! The process that made a suspended call: its descriptors and its memory.
+//!
+//! Its number may pass to another process once it is killed. So whatever is opened by that number is
+//! used only if the caller still waits afterwards.
 
-use super::calls::{Buffer, Call, Kind, Target};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use super::calls::{Buffer, Call, DescriptorKind, Operation};
+use crate::option;
+use crate::seccomp::Listener;
 use rustix::fs::{OFlags, fcntl_getfl};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketType, sockopt};
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 use std::fs::{File, OpenOptions};
-use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 
@@ -16,102 +19,110 @@ const MAX_PART: u64 = 100;
 
 /// The caller of a suspended call.
 pub(super) struct Caller<'a> {
-    /// Number of the calling thread.
-    thread: u32,
+    listener: &'a Listener,
+    notification: &'a libc::seccomp_notif,
     arguments: &'a [u64; 6],
 }
 
 impl<'a> Caller<'a> {
-    pub(super) fn new(notification: &'a libc::seccomp_notif) -> Self {
-        Self { thread: notification.pid, arguments: &notification.data.args }
+    pub(super) fn new(listener: &'a Listener, notification: &'a libc::seccomp_notif) -> Self {
+        Self { listener, notification, arguments: &notification.data.args }
     }
 
     /// What the call works on.
-    pub(super) fn target(&self, call: &Call) -> Target {
-        match call.kind {
-            Kind::Opens | Kind::Accepts | Kind::Waits | Kind::TakesRoom => Target::Other,
-            Kind::OpensFile if self.arguments[2] as i32 & libc::O_CREAT != 0 => Target::NewFile,
-            Kind::OpensFile => Target::File,
-            Kind::Connects | Kind::Reads(_) | Kind::Writes(_) => self.kind_of_descriptor(),
-        }
-    }
-
-    fn kind_of_descriptor(&self) -> Target {
-        let path = format!("/proc/{}/fd/{}", self.thread, self.arguments[0]);
-        if std::fs::metadata(path).is_ok_and(|meta| meta.is_file()) {
-            return Target::File;
-        }
-        // This also fails for descriptors that are no sockets.
-        let socket = || {
-            let descriptor = self.descriptor().ok()?;
-            let family = sockopt::socket_domain(&descriptor).ok()?;
-            Some((family, sockopt::socket_type(&descriptor).ok()?))
-        };
-        match socket() {
-            Some((AddressFamily::NETLINK, _)) => Target::Netlink,
-            Some((_, SocketType::STREAM)) => Target::Stream,
-            Some((AddressFamily::INET | AddressFamily::INET6, SocketType::DGRAM)) => Target::Datagram,
-            _ => Target::Other,
+    pub(super) fn descriptor_kind(&self, call: &Call) -> DescriptorKind {
+        match call.operation {
+            Operation::OpensFile if self.arguments[2] as i32 & libc::O_CREAT != 0 => DescriptorKind::NewFile,
+            Operation::OpensFile => DescriptorKind::File,
+            Operation::Connects | Operation::Reads(_) | Operation::Writes(_) => {
+                self.descriptor().map_or(DescriptorKind::Other, |descriptor| kind_of(&descriptor))
+            }
+            _ => DescriptorKind::Other,
         }
     }
 
     /// A duplicate of the descriptor in argument 0.
-    fn descriptor(&self) -> io::Result<OwnedFd> {
+    fn descriptor(&self) -> Option<OwnedFd> {
         // pidfd_open(2) takes the number of a process, that is, of its first thread.
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.thread))?;
-        let group = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
-        let process = group.and_then(|text| text.trim().parse().ok()).and_then(Pid::from_raw);
-        let process = process.ok_or_else(|| io::Error::other("no process number"))?;
-        let process = pidfd_open(process, PidfdFlags::empty())?;
-        Ok(pidfd_getfd(process, self.arguments[0] as i32, PidfdGetfdFlags::empty())?)
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.notification.pid)).ok()?;
+        let process = status.lines().find_map(|line| line.strip_prefix("Tgid:"))?;
+        let process = Pid::from_raw(process.trim().parse().ok()?)?;
+        let process = pidfd_open(process, PidfdFlags::empty()).ok()?;
+        let descriptor = pidfd_getfd(process, self.arguments[0] as i32, PidfdGetfdFlags::empty()).ok()?;
+        self.listener.is_waiting(self.notification).then_some(descriptor)
+    }
+
+    fn memory(&self) -> Option<File> {
+        let path = format!("/proc/{}/mem", self.notification.pid);
+        let memory = OpenOptions::new().read(true).write(true).open(path).ok()?;
+        self.listener.is_waiting(self.notification).then_some(memory)
     }
 
     /// Makes the call for a part of its bytes, whose number `random` decides. `None` if the call
     /// has less than two bytes, would block, or must not be short.
     pub(super) fn transfer_part(&self, call: &Call, random: u64) -> Option<Result<i64, Errno>> {
-        let (buffer, is_read) = match call.kind {
-            Kind::Reads(buffer) => (buffer, true),
-            Kind::Writes(buffer) => (buffer, false),
-            _ => return None,
-        };
-        let memory =
-            OpenOptions::new().read(true).write(true).open(format!("/proc/{}/mem", self.thread)).ok()?;
+        let memory = self.memory()?;
+        let (Operation::Reads(buffer) | Operation::Writes(buffer)) = call.operation else { return None };
         let (address, length) = self.first_buffer(buffer, &memory)?;
         let part = 1 + random % length.checked_sub(1).filter(|most| *most > 0)?.min(MAX_PART);
-        let descriptor = self.descriptor().ok()?;
-        if waits_for_edges(&descriptor) || !is_ready(&descriptor, is_read) {
+        let descriptor = self.descriptor()?;
+        if waits_for_edges(&descriptor) {
             return None;
         }
         let mut bytes = vec![0; part as usize];
         let offset = (buffer == Buffer::AtOffset).then_some(self.arguments[3]);
-        let flags = self.socket_flags(call);
-        if is_read {
-            let count = match (offset, flags) {
-                (Some(offset), _) => rustix::io::pread(&descriptor, &mut bytes[..], offset),
-                (None, Some(flags)) => {
-                    let flags = RecvFlags::from_bits_retain(flags);
-                    rustix::net::recv(&descriptor, &mut bytes[..], flags).map(|(count, _)| count)
-                }
-                (None, None) => rustix::io::read(&descriptor, &mut bytes[..]),
-            };
-            // The page was mapped when the call began; its thread is suspended.
-            let stored = count.and_then(|count| {
+        let result = if matches!(call.operation, Operation::Reads(_)) {
+            self.read(call, &descriptor, &mut bytes, offset).and_then(|count| {
+                // The page was mapped when the call began; its thread is suspended.
                 memory.write_all_at(&bytes[..count], address).map_err(|_| Errno::FAULT)?;
-                Ok(count as i64)
-            });
-            return Some(stored);
-        }
-        memory.read_exact_at(&mut bytes, address).ok()?;
-        let count = match (offset, flags) {
-            (Some(offset), _) => rustix::io::pwrite(&descriptor, &bytes, offset),
-            (None, Some(flags)) => {
-                // Without a signal: that would end this process.
-                let flags = SendFlags::from_bits_retain(flags) | SendFlags::NOSIGNAL;
-                rustix::net::send(&descriptor, &bytes, flags)
-            }
-            (None, None) => rustix::io::write(&descriptor, &bytes),
+                Ok(count)
+            })
+        } else {
+            memory.read_exact_at(&mut bytes, address).ok()?;
+            self.write(call, &descriptor, &bytes, offset)
         };
-        Some(count.map(|count| count as i64))
+        (result != Err(Errno::AGAIN)).then_some(result.map(|count| count as i64))
+    }
+
+    fn read(
+        &self,
+        call: &Call,
+        from: &OwnedFd,
+        bytes: &mut [u8],
+        offset: Option<u64>,
+    ) -> Result<usize, Errno> {
+        if let Some(offset) = offset {
+            return rustix::io::pread(from, bytes, offset);
+        }
+        if sockopt::socket_type(from).is_err() {
+            return rustix::io::read(from, bytes);
+        }
+        let flags = RecvFlags::from_bits_retain(self.socket_flags(call)) | RecvFlags::DONTWAIT;
+        rustix::net::recv(from, bytes, flags).map(|(count, _)| count)
+    }
+
+    fn write(&self, call: &Call, to: &OwnedFd, bytes: &[u8], offset: Option<u64>) -> Result<usize, Errno> {
+        if let Some(offset) = offset {
+            return rustix::io::pwrite(to, bytes, offset);
+        }
+        if sockopt::socket_type(to).is_err() {
+            return rustix::io::write(to, bytes);
+        }
+        // A signal would end this process.
+        let safe = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        rustix::net::send(to, bytes, SendFlags::from_bits_retain(self.socket_flags(call)) | safe)
+    }
+
+    /// Discards what a netlink socket has received, if it listens to multicast groups: the kernel
+    /// loses messages of others only by a lack of memory.
+    pub(super) fn overrun(&self) -> Option<Errno> {
+        let descriptor = self.descriptor()?;
+        if !listens_to_groups(&descriptor) {
+            return None;
+        }
+        let mut discarded = [0];
+        while rustix::net::recv(&descriptor, &mut discarded[..], RecvFlags::DONTWAIT).is_ok() {}
+        Some(Errno::NOBUFS)
     }
 
     /// Address and length of the call's only or first buffer.
@@ -129,9 +140,23 @@ impl<'a> Caller<'a> {
         }
     }
 
-    /// Flags of a call that takes any.
-    fn socket_flags(&self, call: &Call) -> Option<u32> {
-        matches!(call.name, "recvfrom" | "sendto").then_some(self.arguments[3] as u32)
+    fn socket_flags(&self, call: &Call) -> u32 {
+        if matches!(call.name, "recvfrom" | "sendto") { self.arguments[3] as u32 } else { 0 }
+    }
+}
+
+fn kind_of(descriptor: &OwnedFd) -> DescriptorKind {
+    let is_file = rustix::fs::fstat(descriptor)
+        .is_ok_and(|stat| rustix::fs::FileType::from_raw_mode(stat.st_mode).is_file());
+    if is_file {
+        return DescriptorKind::File;
+    }
+    let Ok(family) = sockopt::socket_domain(descriptor) else { return DescriptorKind::Other };
+    match (family, sockopt::socket_type(descriptor)) {
+        (AddressFamily::NETLINK, _) => DescriptorKind::Netlink,
+        (_, Ok(SocketType::STREAM)) => DescriptorKind::Stream,
+        (AddressFamily::INET | AddressFamily::INET6, Ok(SocketType::DGRAM)) => DescriptorKind::Datagram,
+        _ => DescriptorKind::Other,
     }
 }
 
@@ -142,10 +167,11 @@ fn waits_for_edges(descriptor: &OwnedFd) -> bool {
     is_socket && fcntl_getfl(descriptor).is_ok_and(|flags| flags.contains(OFlags::NONBLOCK))
 }
 
-/// True if a transfer does not block.
-fn is_ready(descriptor: &OwnedFd, is_read: bool) -> bool {
-    let wanted = if is_read { PollFlags::IN } else { PollFlags::OUT };
-    let mut polled = [PollFd::new(descriptor, wanted)];
-    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
-    poll(&mut polled, Some(&at_once)).is_ok_and(|count| count > 0)
+fn listens_to_groups(netlink: &OwnedFd) -> bool {
+    let mut groups = [0; 64];
+    // SAFETY: the kernel writes a bit for each group, no pointer.
+    #[allow(unsafe_code)]
+    let length =
+        unsafe { option::get(netlink, libc::SOL_NETLINK, libc::NETLINK_LIST_MEMBERSHIPS, &mut groups) };
+    length.is_ok() && groups.iter().any(|bits| *bits != 0)
 }

@@ -4,7 +4,7 @@ use rustix::io::Errno;
 
 /// What a call does, which decides how it can fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum Operation {
     /// Opens a descriptor that is no file.
     Opens,
     /// Opens a file; the flags are argument 2.
@@ -36,7 +36,7 @@ pub(super) enum Buffer {
 
 /// What the descriptor of a call is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Target {
+pub(super) enum DescriptorKind {
     /// A regular file.
     File,
     /// A file that the call would create.
@@ -59,6 +59,8 @@ pub(super) enum Fault {
     Short,
     /// The call succeeds, and the datagram is lost.
     Vanishes,
+    /// The kernel reports lost messages of multicast groups, and those not yet received are lost.
+    Overrun,
 }
 
 impl Fault {
@@ -67,6 +69,7 @@ impl Fault {
             Self::Fails(name, _) => name,
             Self::Short => "short",
             Self::Vanishes => "lost",
+            Self::Overrun => "ENOBUFS",
         }
     }
 }
@@ -76,47 +79,49 @@ impl Fault {
 pub(super) struct Call {
     pub(super) number: libc::c_long,
     pub(super) name: &'static str,
-    pub(super) kind: Kind,
+    pub(super) operation: Operation,
 }
 
-const fn call(number: libc::c_long, name: &'static str, kind: Kind) -> Call {
-    Call { number, name, kind }
+const fn call(number: libc::c_long, name: &'static str, operation: Operation) -> Call {
+    Call { number, name, operation }
 }
 
 /// All calls that can fail.
 pub(super) const CALLS: &[Call] = &[
-    call(libc::SYS_socket, "socket", Kind::Opens),
-    call(libc::SYS_socketpair, "socketpair", Kind::Opens),
-    call(libc::SYS_pipe2, "pipe2", Kind::Opens),
-    call(libc::SYS_openat, "openat", Kind::OpensFile),
-    call(libc::SYS_accept4, "accept4", Kind::Accepts),
-    call(libc::SYS_connect, "connect", Kind::Connects),
+    call(libc::SYS_socket, "socket", Operation::Opens),
+    call(libc::SYS_socketpair, "socketpair", Operation::Opens),
+    call(libc::SYS_pipe2, "pipe2", Operation::Opens),
+    call(libc::SYS_openat, "openat", Operation::OpensFile),
+    call(libc::SYS_accept4, "accept4", Operation::Accepts),
+    call(libc::SYS_connect, "connect", Operation::Connects),
     #[cfg(target_arch = "x86_64")]
-    call(libc::SYS_epoll_wait, "epoll_wait", Kind::Waits),
+    call(libc::SYS_epoll_wait, "epoll_wait", Operation::Waits),
     #[cfg(target_arch = "x86_64")]
-    call(libc::SYS_poll, "poll", Kind::Waits),
-    call(libc::SYS_epoll_pwait, "epoll_pwait", Kind::Waits),
-    call(libc::SYS_ppoll, "ppoll", Kind::Waits),
-    call(libc::SYS_read, "read", Kind::Reads(Buffer::Plain)),
-    call(libc::SYS_pread64, "pread64", Kind::Reads(Buffer::AtOffset)),
-    call(libc::SYS_readv, "readv", Kind::Reads(Buffer::Vector)),
-    call(libc::SYS_recvfrom, "recvfrom", Kind::Reads(Buffer::Plain)),
-    call(libc::SYS_recvmsg, "recvmsg", Kind::Reads(Buffer::Message)),
-    call(libc::SYS_write, "write", Kind::Writes(Buffer::Plain)),
-    call(libc::SYS_pwrite64, "pwrite64", Kind::Writes(Buffer::AtOffset)),
-    call(libc::SYS_writev, "writev", Kind::Writes(Buffer::Vector)),
-    call(libc::SYS_sendto, "sendto", Kind::Writes(Buffer::Plain)),
-    call(libc::SYS_sendmsg, "sendmsg", Kind::Writes(Buffer::Message)),
-    call(libc::SYS_fsync, "fsync", Kind::TakesRoom),
-    call(libc::SYS_fdatasync, "fdatasync", Kind::TakesRoom),
-    call(libc::SYS_ftruncate, "ftruncate", Kind::TakesRoom),
-    call(libc::SYS_fallocate, "fallocate", Kind::TakesRoom),
+    call(libc::SYS_poll, "poll", Operation::Waits),
+    call(libc::SYS_epoll_pwait, "epoll_pwait", Operation::Waits),
+    call(libc::SYS_ppoll, "ppoll", Operation::Waits),
+    call(libc::SYS_read, "read", Operation::Reads(Buffer::Plain)),
+    call(libc::SYS_pread64, "pread64", Operation::Reads(Buffer::AtOffset)),
+    call(libc::SYS_readv, "readv", Operation::Reads(Buffer::Vector)),
+    call(libc::SYS_recvfrom, "recvfrom", Operation::Reads(Buffer::Plain)),
+    call(libc::SYS_recvmsg, "recvmsg", Operation::Reads(Buffer::Message)),
+    call(libc::SYS_write, "write", Operation::Writes(Buffer::Plain)),
+    call(libc::SYS_pwrite64, "pwrite64", Operation::Writes(Buffer::AtOffset)),
+    call(libc::SYS_writev, "writev", Operation::Writes(Buffer::Vector)),
+    call(libc::SYS_sendto, "sendto", Operation::Writes(Buffer::Plain)),
+    call(libc::SYS_sendmsg, "sendmsg", Operation::Writes(Buffer::Message)),
+    call(libc::SYS_fsync, "fsync", Operation::TakesRoom),
+    call(libc::SYS_fdatasync, "fdatasync", Operation::TakesRoom),
+    call(libc::SYS_ftruncate, "ftruncate", Operation::TakesRoom),
+    call(libc::SYS_fallocate, "fallocate", Operation::TakesRoom),
     #[cfg(target_arch = "x86_64")]
-    call(libc::SYS_rename, "rename", Kind::TakesRoom),
+    call(libc::SYS_rename, "rename", Operation::TakesRoom),
     #[cfg(target_arch = "x86_64")]
-    call(libc::SYS_mkdir, "mkdir", Kind::TakesRoom),
-    call(libc::SYS_renameat2, "renameat2", Kind::TakesRoom),
-    call(libc::SYS_mkdirat, "mkdirat", Kind::TakesRoom),
+    call(libc::SYS_mkdir, "mkdir", Operation::TakesRoom),
+    #[cfg(not(target_arch = "riscv64"))]
+    call(libc::SYS_renameat, "renameat", Operation::TakesRoom),
+    call(libc::SYS_renameat2, "renameat2", Operation::TakesRoom),
+    call(libc::SYS_mkdirat, "mkdirat", Operation::TakesRoom),
 ];
 
 const EMFILE: Fault = Fault::Fails("EMFILE", Errno::MFILE);
@@ -129,29 +134,35 @@ const ECONNABORTED: Fault = Fault::Fails("ECONNABORTED", Errno::CONNABORTED);
 const EADDRNOTAVAIL: Fault = Fault::Fails("EADDRNOTAVAIL", Errno::ADDRNOTAVAIL);
 
 impl Call {
-    /// The faults of this call on such a descriptor, as manual pages of section 2 list them.
-    pub(super) const fn faults(&self, target: Target) -> &'static [Fault] {
-        match (self.kind, target) {
-            (Kind::Opens, _) => &[EMFILE, ENFILE, ENOMEM],
-            (Kind::OpensFile, Target::NewFile) => &[EMFILE, ENFILE, ENOSPC, EINTR],
-            (Kind::OpensFile, _) => &[EMFILE, ENFILE, EINTR],
-            (Kind::Accepts, _) => &[EMFILE, ENFILE, ENOBUFS, ECONNABORTED, EINTR],
+    /// The faults that Linux has for this call on such a descriptor.
+    pub(super) const fn faults(&self, descriptor: DescriptorKind) -> &'static [Fault] {
+        match (self.operation, descriptor) {
+            (Operation::Opens, _) => &[EMFILE, ENFILE, ENOMEM],
+            (Operation::OpensFile, DescriptorKind::NewFile) => &[EMFILE, ENFILE, ENOSPC, EINTR],
+            (Operation::OpensFile, _) => &[EMFILE, ENFILE, EINTR],
+            (Operation::Accepts, _) => &[EMFILE, ENFILE, ENOBUFS, ECONNABORTED, EINTR],
             // An interrupted connect(2) goes on, which cannot be shown without the kernel.
-            (Kind::Connects, Target::Stream | Target::Datagram) => &[ENOBUFS, EADDRNOTAVAIL],
-            (Kind::Waits, _) => &[EINTR],
-            (Kind::Reads(Buffer::Message), Target::Stream) => &[EINTR, ENOMEM],
-            (Kind::Reads(_), Target::Stream) => &[EINTR, ENOMEM, Fault::Short, Fault::Short],
-            (Kind::Reads(_), Target::File) => &[Fault::Short],
-            (Kind::Reads(_), Target::Netlink | Target::Datagram) => &[EINTR, ENOMEM, ENOBUFS],
-            (Kind::Writes(Buffer::Message), Target::Stream) => &[EINTR, ENOBUFS],
-            (Kind::Writes(_), Target::Stream) => &[EINTR, ENOBUFS, Fault::Short, Fault::Short],
-            (Kind::Writes(_), Target::File) => &[ENOSPC, EINTR, Fault::Short],
-            (Kind::Writes(Buffer::Message), Target::Datagram) | (Kind::Writes(_), Target::Netlink) => {
-                &[EINTR, ENOBUFS]
+            (Operation::Connects, DescriptorKind::Stream | DescriptorKind::Datagram) => {
+                &[ENOBUFS, EADDRNOTAVAIL]
             }
-            (Kind::Writes(_), Target::Datagram) => &[EINTR, ENOBUFS, Fault::Vanishes, Fault::Vanishes],
-            (Kind::TakesRoom, _) => &[ENOSPC],
+            (Operation::Waits, _) => &[EINTR],
+            (Operation::Reads(Buffer::Message), DescriptorKind::Stream) => &[EINTR, ENOMEM],
+            (Operation::Reads(_), DescriptorKind::Stream) => &[EINTR, ENOMEM, Fault::Short, Fault::Short],
+            (Operation::Reads(_), DescriptorKind::File) => &[Fault::Short],
+            (Operation::Reads(_), DescriptorKind::Netlink) => &[EINTR, ENOMEM, Fault::Overrun],
+            (Operation::Reads(_), DescriptorKind::Datagram) => &[EINTR, ENOMEM],
+            (Operation::Writes(Buffer::Message), DescriptorKind::Stream) => &[EINTR, ENOBUFS],
+            (Operation::Writes(_), DescriptorKind::Stream) => &[EINTR, ENOBUFS, Fault::Short, Fault::Short],
+            (Operation::Writes(_), DescriptorKind::File) => &[ENOSPC, EINTR, Fault::Short],
+            (Operation::Writes(Buffer::Plain), DescriptorKind::Datagram) => {
+                &[EINTR, ENOBUFS, Fault::Vanishes, Fault::Vanishes]
+            }
+            (Operation::Writes(_), DescriptorKind::Datagram | DescriptorKind::Netlink) => &[EINTR, ENOBUFS],
+            (Operation::TakesRoom, _) => &[ENOSPC],
             _ => &[],
         }
     }
 }
+
+// The filter jumps over this many instructions, in one byte.
+const _: () = assert!(CALLS.len() < u8::MAX as usize);

@@ -70,6 +70,14 @@ pub(crate) mod step {
     }
 }
 
+/// Which signals interrupt a call whose notification was received.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Interruptible {
+    /// Linux 5.19. Some runtimes send themselves signals constantly, for preemption.
+    ByFatalSignals,
+    ByAllSignals,
+}
+
 /// Receives the filtered calls.
 #[derive(Debug)]
 pub(crate) struct Listener(OwnedFd);
@@ -80,26 +88,31 @@ impl Listener {
     ///
     /// # Errors
     /// Fails without CAP_SYS_ADMIN (unless the thread gave up new privileges), when the kernel lacks
-    /// seccomp listeners, or when one is installed already.
-    pub(crate) fn install(mut filter: Vec<libc::sock_filter>) -> Result<Self, Error> {
-        let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
-        /// Once the notification is received, only a fatal signal interrupts the caller (Linux 5.19).
-        /// Some runtimes send themselves signals constantly, for preemption.
+    /// what is asked for, or when a listener is installed already.
+    pub(crate) fn install(
+        filter: &mut [libc::sock_filter],
+        interruptible: Interruptible,
+    ) -> Result<Self, Error> {
         const WAIT_KILLABLE_RECV: libc::c_ulong = 1 << 5;
-        let set = |flags: libc::c_ulong| {
-            // SAFETY: the kernel reads `program` and the filter it points to; both outlive the call.
-            #[allow(unsafe_code)]
-            let answer = unsafe {
-                libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, flags, &raw const program)
-            };
-            if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(answer as RawFd) }
+        let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
+        let flags = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER
+            | if interruptible == Interruptible::ByFatalSignals { WAIT_KILLABLE_RECV } else { 0 };
+        // SAFETY: the kernel reads `program` and the filter it points to; both outlive the call.
+        #[allow(unsafe_code)]
+        let listener = unsafe {
+            libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, flags, &raw const program)
         };
-        let listener = set(libc::SECCOMP_FILTER_FLAG_NEW_LISTENER | WAIT_KILLABLE_RECV)
-            .or_else(|_| set(libc::SECCOMP_FILTER_FLAG_NEW_LISTENER))
-            .map_err(|error| Error::system("install a seccomp filter", error))?;
+        if listener < 0 {
+            return Err(Error::system("install a seccomp filter", io::Error::last_os_error()));
+        }
         // SAFETY: the call has just created this descriptor, and nothing else owns it.
         #[allow(unsafe_code)]
-        Ok(Self(unsafe { OwnedFd::from_raw_fd(listener) }))
+        Ok(Self(unsafe { OwnedFd::from_raw_fd(listener as RawFd) }))
+    }
+
+    /// True while the caller still waits for the answer: its number has not passed to another process.
+    pub(crate) fn is_waiting(&self, call: &libc::seccomp_notif) -> bool {
+        self.ioctl(&mut NotificationId(call.id)).is_ok()
     }
 
     /// Waits for a filtered call; `None` once no filtered process is left.
@@ -146,7 +159,7 @@ impl Listener {
         }
     }
 
-    /// Installs a duplicate of `socket` in the caller as the result of the call.
+    /// Installs a duplicate of `socket` in the caller as the result of the call (Linux 5.14).
     pub(crate) fn answer_with(
         &self,
         call: &libc::seccomp_notif,
@@ -195,6 +208,16 @@ unsafe impl ListenerRequest for libc::seccomp_notif {
 #[allow(unsafe_code)]
 unsafe impl ListenerRequest for libc::seccomp_notif_resp {
     const REQUEST: libc::Ioctl = libc::SECCOMP_IOCTL_NOTIF_SEND;
+}
+
+/// The number of a notification.
+#[repr(transparent)]
+struct NotificationId(u64);
+
+// SAFETY: SECCOMP_IOCTL_NOTIF_ID_VALID reads a `__u64`.
+#[allow(unsafe_code)]
+unsafe impl ListenerRequest for NotificationId {
+    const REQUEST: libc::Ioctl = libc::SECCOMP_IOCTL_NOTIF_ID_VALID;
 }
 
 // SAFETY: SECCOMP_IOCTL_NOTIF_ADDFD reads a `struct seccomp_notif_addfd`. Its descriptors are

@@ -4,7 +4,7 @@
 //! and installs it as the result of the call. Unlike an LD_PRELOAD library this also covers
 //! statically linked programs and all child processes.
 
-use super::{ARCHITECTURE, Listener, step};
+use super::{ARCHITECTURE, Interruptible, Listener, step};
 use crate::socket::set_congestion;
 use crate::{Error, process};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, socket_with};
@@ -23,7 +23,9 @@ pub(crate) fn install_filter() -> Result<Listener, Error> {
             hint: "use programs that open MPTCP sockets, or `mptcpize run`".to_owned(),
         });
     };
-    Listener::install(build_filter(architecture))
+    let mut filter = build_filter(architecture);
+    Listener::install(&mut filter, Interruptible::ByFatalSignals)
+        .or_else(|_| Listener::install(&mut filter, Interruptible::ByAllSignals))
 }
 
 /// Program that notifies on TCP stream sockets over IPv4 or IPv6 and allows all other calls.

@@ -8,5 +8,9 @@ mod mutated;
 
 /// Value of an environment variable, or the number for a short test.
 pub(super) fn env_number(name: &str, short: u64) -> u64 {
-    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(short)
+    let Ok(text) = std::env::var(name) else { return short };
+    text.parse()
+        .ok()
+        .filter(|number| *number > 0)
+        .unwrap_or_else(|| panic!("{name}={text} is no number above 0"))
 }

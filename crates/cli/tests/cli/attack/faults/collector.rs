@@ -1,6 +1,6 @@
 //! The collector, with records that are posted and read.
 
-use super::Daemon;
+use super::{Daemon, log_to};
 use crate::collector::{example, stored_ids};
 use crate::play::{Serving, request};
 use crate::support::Place;
@@ -10,14 +10,10 @@ use std::collections::BTreeSet;
 #[test]
 fn collector_survives_faults_and_keeps_acknowledged_records() {
     let place = Place::new();
-    let (daemon, child) = Daemon::start(place.command(&[
-        "-q",
-        "serve",
-        "--listen",
-        "127.0.0.1:0",
-        "--database",
-        "sessions.db",
-    ]));
+    let arguments = ["-q", "serve", "--listen", "127.0.0.1:0", "--database", "sessions.db"];
+    let mut command = place.command(&arguments);
+    log_to(&place, &mut command);
+    let (daemon, child) = Daemon::start(command, 0);
     let serving = Serving::of(child);
     let address = serving.address.clone();
     let acknowledged = RefCell::new(BTreeSet::new());
@@ -45,6 +41,9 @@ fn collector_survives_faults_and_keeps_acknowledged_records() {
         }
     };
     daemon.attack(work, recovered);
+    drop(serving);
+    // Another process, without faults.
+    let serving = Serving::start(&place, &["--database", "sessions.db"]);
     let stored = stored_ids(&serving);
     let acknowledged = acknowledged.into_inner();
     let lost: Vec<_> = acknowledged.difference(&stored).collect();

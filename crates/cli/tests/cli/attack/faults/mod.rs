@@ -10,16 +10,15 @@ mod needs_root;
 mod proxy;
 
 use super::env_number;
-use crate::support::{process_stat, processor_ticks};
+use crate::support::{Place, process_stat, processor_ticks};
 use linux::faults::Injector;
+use std::fs::File;
 use std::process::{Child, Command};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Faults of one round.
-const ROUND: u64 = 20;
-/// One of so many calls fails.
-const EVERY: u64 = 8;
+const FAULTS_PER_ROUND: u64 = 20;
+const CALLS_PER_FAULT: u64 = 8;
 /// Time for the faults of a round, and to recover from them.
 const MAX_WAIT: Duration = Duration::from_secs(120);
 /// Processor time in a second of rest, in ticks of 10 ms.
@@ -29,13 +28,15 @@ const MAX_TICKS_AT_REST: u64 = 20;
 struct Daemon {
     injector: Injector,
     process: u32,
+    /// Descriptors that it may keep from its work.
+    kept_descriptors: usize,
 }
 
 impl Daemon {
-    fn start(command: Command) -> (Self, Child) {
+    fn start(command: Command, kept_descriptors: usize) -> (Self, Child) {
         let seed = env_number("TANDEM_FAULT_SEED", 1);
         let (injector, child) = Injector::start(seed, command).expect("the program starts");
-        (Self { injector, process: child.id() }, child)
+        (Self { injector, process: child.id(), kept_descriptors }, child)
     }
 
     /// Injects the faults in rounds. `work` uses the daemon, and may fail; `recovered` is true when all
@@ -45,21 +46,20 @@ impl Daemon {
         let descriptors = self.descriptors();
         let mut faults = env_number("TANDEM_FAULTS", 60);
         while faults > 0 {
-            self.injector.arm(ROUND.min(faults), EVERY);
+            self.injector.arm(FAULTS_PER_ROUND.min(faults), CALLS_PER_FAULT);
             let begin = Instant::now();
-            while self.injector.left() > 0 {
+            while self.injector.remaining() > 0 {
                 work();
+                assert_eq!(self.injector.failure(), None);
                 assert!(!self.has_ended(), "it ended after {:?}", self.injector.injected());
                 assert!(begin.elapsed() < MAX_WAIT, "too few calls: {:?}", self.injector.injected());
             }
-            faults = faults.saturating_sub(ROUND);
+            faults = faults.saturating_sub(FAULTS_PER_ROUND);
             await_success(&format!("after {:?}", self.injector.injected()), &mut recovered);
         }
         await_success("at the end", || {
             let now = self.descriptors();
-            // Each worker of a proxy keeps a pipe from its first splice on.
-            let workers = thread::available_parallelism().map_or(1, usize::from);
-            let fits = now.len() <= descriptors.len() + 2 * workers;
+            let fits = now.len() <= descriptors.len() + self.kept_descriptors;
             fits.then_some(()).ok_or_else(|| format!("descriptors {descriptors:?} became {now:?}"))
         });
         let ticks = processor_ticks(self.process);
@@ -80,6 +80,16 @@ impl Daemon {
     fn has_ended(&self) -> bool {
         process_stat(self.process)[0] == "Z"
     }
+}
+
+/// Descriptors of the pipes that the workers of a proxy keep from their first splice on.
+fn splice_pipes() -> usize {
+    2 * thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// The log of a daemon, in a file: nobody reads a pipe while it works.
+fn log_to(place: &Place, command: &mut Command) {
+    command.stderr(File::create(place.path().join("log")).expect("the folder is ours"));
 }
 
 /// Waits until `attempt` succeeds.

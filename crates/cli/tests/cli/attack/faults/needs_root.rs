@@ -1,12 +1,11 @@
 //! The agent and the gateway, on a device whose Wi-Fi comes and goes.
 
-use super::Daemon;
+use super::{Daemon, log_to, splice_pipes};
 use crate::agent::needs_root::gateway::{self, settings, up_command};
 use crate::agent::needs_root::testnet::{Agent, SERVER, Testnet, with_testnet};
 use linux::Error;
 use linux::route::Route;
 use std::cell::Cell;
-use std::fs::File;
 use std::io::Read;
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::process::Command;
@@ -46,7 +45,7 @@ fn agent_survives_faults_and_loses_no_usage() {
     with_testnet(|net| {
         net.configure("wifi-first", "allowance = { data = '2GB', per = 'month' }");
         let before = net.carried("lte0")?;
-        let (daemon, agent) = start(net, net.agent_command(&[]))?;
+        let (daemon, agent) = start(net, net.agent_command(&[]), 0)?;
         net.until_ready()?;
         let is_up = Cell::new(true);
         let status = || agent::status::query(&net.socket(), "/status").map_err(|error| error.to_string());
@@ -86,13 +85,14 @@ fn gateway_survives_faults_and_the_end_of_its_helper() {
     with_testnet(|net| {
         let (_proxy, server) = gateway::serve(net)?;
         let before = settings(net);
-        let (daemon, gateway) = start(net, up_command(net, &[]))?;
+        let (daemon, gateway) = start(net, up_command(net, &[]), splice_pipes())?;
         let is_up = Cell::new(true);
+        let mut killed = 0;
         let work = || {
             is_up.set(!is_up.get());
             set_wifi(net, is_up.get());
             _ = net.device.run(|| first_bytes(server));
-            kill_helpers(daemon.process);
+            killed += kill_helpers(daemon.process);
             thread::sleep(Duration::from_millis(200));
         };
         let recovered = || {
@@ -110,16 +110,17 @@ fn gateway_survives_faults_and_the_end_of_its_helper() {
             }
         };
         daemon.attack(work, recovered);
-        stop(net, gateway);
+        let log = stop(net, gateway);
+        assert!(killed > 0 && log.contains("redirected again"), "{killed} helpers were killed: {log}");
         assert_eq!(settings(net), before);
         Ok(())
     });
 }
 
 /// Starts a daemon on the device, with its log in a file.
-fn start(net: &Testnet, mut command: Command) -> Result<(Daemon, Agent), Error> {
-    command.stderr(File::create(net.place.path().join("log")).expect("the folder is ours"));
-    let (daemon, child) = net.device.run(|| Ok::<_, Error>(Daemon::start(command)))?;
+fn start(net: &Testnet, mut command: Command, kept_descriptors: usize) -> Result<(Daemon, Agent), Error> {
+    log_to(&net.place, &mut command);
+    let (daemon, child) = net.device.run(|| Ok::<_, Error>(Daemon::start(command, kept_descriptors)))?;
     Ok((daemon, Agent(child)))
 }
 
@@ -144,13 +145,16 @@ fn first_bytes(server: SocketAddr) -> Result<String, Error> {
     Ok(String::from_utf8_lossy(line).into_owned())
 }
 
-/// Kills all child processes.
-fn kill_helpers(process: u32) {
+/// Kills all child processes and returns their number.
+fn kill_helpers(process: u32) -> usize {
+    let mut killed = 0;
     let threads = std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
     for thread in threads {
         let children = std::fs::read_to_string(thread.path().join("children")).unwrap_or_default();
         for child in children.split_whitespace() {
-            _ = Command::new("kill").args(["-KILL", child]).status();
+            let status = Command::new("kill").args(["-KILL", child]).status();
+            killed += usize::from(status.is_ok_and(|status| status.success()));
         }
     }
+    killed
 }

@@ -1,6 +1,6 @@
 //! The proxy, with tunnels to addresses and names, reloads, and an access log.
 
-use super::Daemon;
+use super::{Daemon, log_to, splice_pipes};
 use crate::proxy::{Running, configured};
 use crate::proxy_names::name_server;
 use crate::support::Place;
@@ -60,7 +60,9 @@ fn exchange(proxy: &str, host: &str) -> Result<(), String> {
 fn place(servers: SocketAddr) -> Place {
     let more = "[timeouts]\nhandshake = '2s'\nconnect = '2s'\ndrain = '2s'\n";
     let place = configured("");
-    let text = place.read("proxy.toml").replace("[timeouts]\ndrain = '10s'\n", more);
+    let before = place.read("proxy.toml");
+    let text = before.replace("[timeouts]\ndrain = '10s'\n", more);
+    assert_ne!(text, before, "the time limits are shorter");
     let text = format!("access_log = 'access.log'\nname_servers = ['{servers}']\n{text}");
     place.write("proxy.toml", &text);
     place
@@ -69,7 +71,9 @@ fn place(servers: SocketAddr) -> Place {
 #[test]
 fn proxy_survives_faults() {
     let place = place(name_server(&[Ipv4Addr::LOCALHOST]));
-    let (daemon, child) = Daemon::start(place.command(&["proxy", "--config", "proxy.toml"]));
+    let mut command = place.command(&["proxy", "--config", "proxy.toml"]);
+    log_to(&place, &mut command);
+    let (daemon, child) = Daemon::start(command, splice_pipes());
     let mut running = Running::answering(child, place);
     let (proxy, server) = (running.address(), echo());
     let mut nth = 0;
