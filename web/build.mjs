@@ -107,7 +107,9 @@ async function buildTests() {
   await build({
     // Tests, and the programs that the kernel test runs on the hosts of a test bed.
     entryPoints: files
-      .filter((name) => name.endsWith('.test.ts') || /^kernel\/(device-program|content-server)\.ts$/.test(name))
+      .filter(
+        (name) => name.endsWith('.test.ts') || /^kernel\/(device-program|agent-program|content-server)\.ts$/.test(name),
+      )
       .map((name) => join(here, 'test', name)),
     outdir: out,
     outbase: join(here, 'test'),

@@ -17,7 +17,7 @@ mod sequence;
 mod texts;
 mod video;
 
-pub use agent::{agent_config, agent_players, agent_state};
+pub use agent::{agent_config, agent_players, agent_port, agent_state};
 pub use captures::capture;
 pub use dice::Dice;
 pub use kernel::{diag, mib, netlink, pm, route};
@@ -33,7 +33,7 @@ pub use video::{cmcd, mpd, record, sidx, sizes};
 pub type Target = fn(&[u8]);
 
 /// All targets by name.
-pub const TARGETS: [(&str, Target); 34] = [
+pub const TARGETS: [(&str, Target); 35] = [
     ("tcp", tcp),
     ("ipv4", ipv4),
     ("ipv6", ipv6),
@@ -53,6 +53,7 @@ pub const TARGETS: [(&str, Target); 34] = [
     ("agent_config", agent_config),
     ("agent_state", agent_state),
     ("agent_players", agent_players),
+    ("agent_port", agent_port),
     ("capture", capture),
     ("proxy_config", proxy_config),
     ("proxy_http", proxy_http),

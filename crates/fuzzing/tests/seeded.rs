@@ -238,6 +238,22 @@ fn reports_of_players_do_not_panic() {
     run_target("agent_players", &[text.as_bytes().to_vec()], env_number("TANDEM_SEEDS", 20_000));
 }
 
+#[test]
+fn requests_at_the_port_of_players_do_not_panic() {
+    let token = "Authorization: Bearer 0123456789abcdef0123456789abcdef";
+    let texts = [
+        format!(
+            "POST /player\nHost: 127.0.0.1:9465\nOrigin: https://player.example\n{token}\n\nbl=2100,br=3200,ot=av"
+        ),
+        format!("POST /player\nHost: localhost:9465\n{token}\n\nsu,bl=0,sid=\"a\""),
+        "OPTIONS /player\nHost: 127.0.0.1:9465\nOrigin: https://player.example\n\n".to_owned(),
+        "https://player.example:443/".to_owned(),
+        "0123456789abcdef0123456789abcdef".to_owned(),
+    ];
+    let inputs: Vec<Vec<u8>> = texts.map(String::into_bytes).into();
+    run_target("agent_port", &inputs, env_number("TANDEM_SEEDS", 20_000));
+}
+
 /// Messages of clients and servers to a proxy, for every front end.
 fn proxy_messages() -> Vec<Vec<u8>> {
     let texts = [

@@ -1,5 +1,6 @@
 /** Entry point of the page: connects the form, the player, the KPI panel and the collector. */
 
+import { AgentLink, type BufferReport } from '../collect/agent-link.ts';
 import { abandonedSessions, removeCheckpoint, writeCheckpoint } from '../collect/checkpoint.ts';
 import { Destination } from '../collect/destination.ts';
 import { Outbox, type OutboxStatus } from '../collect/outbox.ts';
@@ -12,6 +13,7 @@ import { DashPlayback } from '../play/dash.ts';
 import { FilePlayback } from '../play/file.ts';
 import type { Playback } from '../play/playback.ts';
 import { YouTubePlayback } from '../play/youtube.ts';
+import { connectAgentSettings } from './agent-settings.ts';
 import { fetchCatalogue, searchTitles, type Title } from './catalogue.ts';
 import { Chart } from './chart.ts';
 import { registerWorker } from './install.ts';
@@ -33,6 +35,9 @@ declare const VERSION: string;
 const RENDER_INTERVAL_MS = 250;
 const CHECKPOINT_INTERVAL_MS = 5_000;
 
+/** A buffer that reaches this near to the end of the video is complete (s). */
+const END_TOLERANCE_S = 0.3;
+
 const SETTINGS_KEY = 'tandem.settings';
 
 const byId = <T extends HTMLElement>(id: string) => document.getElementById(id) as T;
@@ -44,6 +49,9 @@ const page = {
   stop: byId<HTMLButtonElement>('stop'),
   options: byId<HTMLFormElement>('options'),
   token: byId<HTMLInputElement>('token'),
+  agent: byId<HTMLInputElement>('agent'),
+  agentToken: byId<HTMLInputElement>('agent-token'),
+  agentStatus: byId('agent-status'),
   video: byId<HTMLVideoElement>('video'),
   youtube: byId('youtube'),
   youtubeSizes: byId('youtube-sizes'),
@@ -88,6 +96,9 @@ const destination = new Destination({
   base: document.baseURI,
   linked: query.get('collector'),
   mayAsk: window.top === window,
+});
+const agent = new AgentLink((text) => {
+  page.agentStatus.textContent = text;
 });
 let session: LiveSession | undefined;
 let playback: Playback | undefined;
@@ -157,6 +168,7 @@ function endSession(): void {
 
 function onSessionChange(live: LiveSession): void {
   if (live !== session) return;
+  void reportToAgent(live, true);
   if (live.ended) onSessionEnd(live);
   render(true);
 }
@@ -188,6 +200,30 @@ function onSessionEnd(live: LiveSession): void {
     playback?.stop();
     playback = undefined;
   });
+}
+
+/** @param now reports at once, as at a change of phase */
+async function reportToAgent(live: LiveSession, now: boolean): Promise<void> {
+  const player = playback;
+  if (player !== undefined) await agent.report(() => bufferReport(live, player), now);
+}
+
+function bufferReport(live: LiveSession, player: Playback): BufferReport {
+  const { position, buffer, kbps, bitrateKbps, missing } = player.status();
+  const { duration, segmentDuration } = player.mediaInfo();
+  const { id: session, phase, ended } = live;
+  const isComplete = duration !== null && buffer > 0 && position + buffer > duration - END_TOLERANCE_S;
+  return {
+    session,
+    buffer,
+    bitrateKbps,
+    segmentDuration,
+    missing,
+    kbps,
+    paused: phase === 'paused',
+    waits: phase === 'loading' || phase === 'stalled' || phase === 'seeking',
+    done: ended || isComplete,
+  };
 }
 
 /** Returns a random UUID. `crypto.randomUUID` exists on secure origins only. */
@@ -258,6 +294,7 @@ setInterval(() => {
   const live = session;
   if (live === undefined || live.ended) return;
   live.sample();
+  void reportToAgent(live, false);
   render();
   const now = performance.now();
   if (now - lastCheckpoint >= CHECKPOINT_INTERVAL_MS) {
@@ -345,6 +382,7 @@ page.stop.addEventListener('click', () => endSession());
 page.options.addEventListener('submit', (event) => event.preventDefault());
 page.options.addEventListener('change', ({ target }) => {
   if (!(target instanceof HTMLInputElement || target instanceof HTMLSelectElement)) return;
+  if (target === page.agent || target === page.agentToken) return;
   if (target === page.token) destination.setToken(target.value);
   else if (target.name === 'collector') destination.enter(target.value);
   else changeSetting({ [target.name]: target.value });
@@ -488,6 +526,7 @@ new YouTubeSearch(
 // ---------------------------------------------------------------- start of the page
 
 fillSettingsForm(settings);
+connectAgentSettings(page.agent, page.agentToken, page.agentStatus, agent);
 showCollectorQuestion();
 kpiPanel.show(undefined, undefined);
 void recoverAbandonedSessions();

@@ -10,6 +10,7 @@ import {
 import { codecName } from '../measure/p1203.ts';
 import type { QualityLevel, ReasonKind } from '../measure/record.ts';
 import { GapJumps } from './gap.ts';
+import { InFlight } from './in-flight.ts';
 import { bufferAhead, mediaError, mediaErrorKind, observeMedia } from './media.ts';
 import type { MediaInfo, Playback, PlayerListener, PlayerStatus } from './playback.ts';
 
@@ -54,6 +55,7 @@ export class DashPlayback implements Playback {
   #representations: Representation[] = [];
   #segmentDuration: number | null = null;
   readonly #gapJumps = new GapJumps();
+  readonly #inFlight = new InFlight();
   /** Index of the level on the screen. */
   #level: number | null = null;
   #stopped = false;
@@ -72,6 +74,8 @@ export class DashPlayback implements Playback {
   #subscribe(): void {
     const events = MediaPlayer.events;
     this.#on(events.STREAM_INITIALIZED, () => this.#readLevels());
+    for (const event of [events.FRAGMENT_LOADING_STARTED, events.FRAGMENT_LOADING_PROGRESS])
+      this.#on(event, (details) => this.#onFragmentProgress(details as { request: Request }));
     this.#on(events.FRAGMENT_LOADING_COMPLETED, (event) => this.#onFragmentLoaded(event as FragmentLoaded));
     this.#on(events.FRAGMENT_LOADING_ABANDONED, (event) => this.#onFragmentAbandoned(event as { request: Request }));
     this.#on(events.QUALITY_CHANGE_RENDERED, (event) => this.#onQualityRendered(event as QualityRendered));
@@ -106,6 +110,7 @@ export class DashPlayback implements Playback {
       kbps: Number.isFinite(kbps) && kbps > 0 ? kbps : null,
       level: this.#level,
       bitrateKbps: this.#level === null ? null : (this.#representations[this.#level]?.bandwidth ?? 0) / 1000,
+      missing: this.#inFlight.missing(),
     };
   }
 
@@ -135,7 +140,12 @@ export class DashPlayback implements Playback {
     return this.#representations.findIndex(({ id }) => id === (request.representation?.id ?? request.representationId));
   }
 
+  #onFragmentProgress({ request }: { request: Request }): void {
+    if (request.type === 'MediaSegment') this.#inFlight.update(request);
+  }
+
   #onFragmentLoaded({ request, error }: FragmentLoaded): void {
+    this.#inFlight.remove(request);
     if (error != null) {
       this.#reportError(error.message ?? 'request failed', request.index, error.data?.response?.status ?? null, null);
       return;
@@ -181,6 +191,7 @@ export class DashPlayback implements Playback {
   }
 
   #onFragmentAbandoned({ request }: { request: Request }): void {
+    this.#inFlight.remove(request);
     const level = this.#levelOf(request);
     if (request.mediaType !== 'video' || level < 0) return;
     this.#listener.onAbandoned({

@@ -51,6 +51,7 @@ export class FilePlayback implements Playback {
       kbps: null,
       level: kbps === null ? null : 0,
       bitrateKbps: kbps,
+      missing: this.#video.networkState === HTMLMediaElement.NETWORK_IDLE ? 0 : null,
     };
   }
 

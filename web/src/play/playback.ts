@@ -49,6 +49,8 @@ export interface PlayerStatus {
   /** Index of the level on the screen, and its bitrate. */
   readonly level: number | null;
   readonly bitrateKbps: number | null;
+  /** Bytes of the requested segments that have not arrived; `null` if unknown. */
+  readonly missing: number | null;
 }
 
 export interface Playback {

@@ -122,7 +122,8 @@ export class YouTubePlayback implements Playback {
     const player = this.#ready ? this.#player : undefined;
     const position = player?.getCurrentTime() ?? 0;
     const loaded = (player?.getVideoLoadedFraction() ?? 0) * (player?.getDuration() ?? 0);
-    return { position, buffer: Math.max(loaded - position, 0), kbps: null, level: this.#quality, bitrateKbps: null };
+    const buffer = Math.max(loaded - position, 0);
+    return { position, buffer, kbps: null, level: this.#quality, bitrateKbps: null, missing: null };
   }
 
   /**

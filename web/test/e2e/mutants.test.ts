@@ -29,6 +29,8 @@ function storedTexts(random: Random): { [key: string]: string } {
       entered: '/api/sessions',
       confirmed: { 'https://collector.example': collector },
     }),
+    'tandem.agent': random.json({ address: '127.0.0.1:9', token: 'a' }),
+    'tandem.youtube-key': random.pick(HOSTILE),
     [`tandem.session.${random.text('a')}`]: random.json({ at: 5, last: true, record: random.json(record) }),
     'tandem.session.b': JSON.stringify({ at: 5, last: true, record: random.text('{}') }),
   };

@@ -2,6 +2,7 @@
 
 import { readFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { extname, join, normalize } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -29,6 +30,12 @@ export interface LoggedResponse {
   readonly parts: { at: number; bytes: number }[];
   /** The whole body was sent. */
   complete: boolean;
+}
+
+/** Key and certificate as PEM. */
+export interface Certificate {
+  readonly key: string;
+  readonly cert: string;
 }
 
 /** A record posted to the collector. */
@@ -82,11 +89,15 @@ export class TestServer {
   readonly #stopped = new AbortController();
   readonly #stored = new Map<string, string>();
 
-  private constructor(folders: readonly (readonly [string, string])[]) {
+  readonly #scheme: 'http' | 'https';
+
+  private constructor(folders: readonly (readonly [string, string])[], tls: Certificate | undefined) {
     this.#folders = folders;
-    this.#server = createServer((request, response) => {
+    this.#scheme = tls === undefined ? 'http' : 'https';
+    const serve = (request: IncomingMessage, response: ServerResponse) => {
       this.#serve(request, response).catch(() => response.destroy());
-    });
+    };
+    this.#server = tls === undefined ? createServer(serve) : createTlsServer(tls, serve);
     this.#server.on('connection', (socket) => {
       this.#sockets.add(socket);
       socket.setNoDelay(true);
@@ -97,9 +108,15 @@ export class TestServer {
   /**
    * @param folders folder for each path prefix; the first match applies
    * @param host address to listen on
+   * @param tls certificate for HTTPS
    */
-  static async start(folders: { readonly [path: string]: string }, host = '127.0.0.1', port = 0): Promise<TestServer> {
-    const server = new TestServer(Object.entries(folders));
+  static async start(
+    folders: { readonly [path: string]: string },
+    host = '127.0.0.1',
+    port = 0,
+    tls?: Certificate,
+  ): Promise<TestServer> {
+    const server = new TestServer(Object.entries(folders), tls);
     await new Promise<void>((resolve, reject) => {
       server.#server.once('error', reject);
       server.#server.listen(port, host, resolve);
@@ -109,7 +126,7 @@ export class TestServer {
 
   get origin(): string {
     const { address, port } = this.#server.address() as AddressInfo;
-    return `http://${address}:${port}`;
+    return `${this.#scheme}://${address}:${port}`;
   }
 
   /** Serves a document from memory. */

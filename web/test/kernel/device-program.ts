@@ -4,10 +4,9 @@
  */
 
 import { spawn } from 'node:child_process';
-import { connect } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { launch, open, play } from '../e2e/browser.ts';
 import { observeScreen } from '../e2e/screen-observer.ts';
+import { waitForListener } from './listener.ts';
 import { PLAYING } from './markers.ts';
 
 const [tandem = '', upstream = '', content = '', file = ''] = process.argv.slice(2);
@@ -42,16 +41,3 @@ if (screenshot !== undefined) {
 await browser.close();
 proxy.kill();
 console.log(JSON.stringify({ truth, errors, log }));
-
-/** Waits until a connection to a local port succeeds. */
-async function waitForListener(port: number): Promise<void> {
-  for (;;) {
-    const isListening = await new Promise<boolean>((resolve) => {
-      const socket = connect(port, '127.0.0.1', () => resolve(true));
-      socket.on('connect', () => socket.destroy());
-      socket.on('error', () => resolve(false));
-    });
-    if (isListening) return;
-    await sleep(50);
-  }
-}

@@ -7,12 +7,14 @@ import assert from 'node:assert/strict';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { cmcdReport, parseAgent } from '../../src/collect/agent-link.ts';
 import { abandonedSessions } from '../../src/collect/checkpoint.ts';
 import { Destination } from '../../src/collect/destination.ts';
 import { Outbox, type OutboxStatus } from '../../src/collect/outbox.ts';
 import { send } from '../../src/collect/send.ts';
 import { memoryStore, type StoredRecord } from '../../src/collect/store.ts';
 import { codecName } from '../../src/measure/p1203.ts';
+import { parseAgentChoice } from '../../src/page/agent-settings.ts';
 import { parseCatalogue, searchTitles } from '../../src/page/catalogue.ts';
 import { collectorPages, DEFAULTS, parseSettings, parseSource, parseStored } from '../../src/page/settings.ts';
 import {
@@ -93,6 +95,30 @@ test('mutated addresses of links and catalogues are played over HTTP or not at a
       assert.ok(duration === null || duration > 0);
     }
     codecName(random.text('avc1.64001f'));
+  }));
+
+test('mutated addresses of the agent are on this host, and reports are one line of CMCD', () =>
+  forEachMutant((random) => {
+    const url = parseAgent(random.text('http://127.0.0.1:9465'));
+    if (url !== null) {
+      assert.match(url.hostname, /^(127\.\d+\.\d+\.\d+|\[::1\]|localhost)$/);
+      assert.deepEqual([url.protocol, url.pathname, url.search, url.username], ['http:', '/player', '', '']);
+    }
+    const choice = parseAgentChoice(random.json({ address: '127.0.0.1:9465', token: 'a' }));
+    assert.ok(typeof choice.address === 'string' && typeof choice.token === 'string');
+    const any = () => random.pick([null, 0, -1, 2.5, 1e308, Number.NaN, Number.POSITIVE_INFINITY]);
+    const report = cmcdReport({
+      session: random.text('4c2a9e40'),
+      buffer: any() ?? 0,
+      bitrateKbps: any(),
+      segmentDuration: any(),
+      missing: any(),
+      kbps: any(),
+      paused: random.below(2) === 0,
+      waits: random.below(2) === 0,
+      done: random.below(2) === 0,
+    });
+    assert.match(report, /^[\w,="+-]*$/);
   }));
 
 test('mutated answers of the search are videos of text with images of YouTube', () =>

@@ -50,6 +50,13 @@ pub(super) static AGENT: Table = Table {
             example: "{ socket = \"/run/tandem/agent.sock\" }",
         },
         Key {
+            name: "players",
+            shape: Shape::Table(&PLAYERS),
+            need: Absent("no port is opened"),
+            doc: "a port at which web pages and other players report their buffers, for `qoe`",
+            example: "{ listen = \"127.0.0.1:9465\", token_file = \"player-token\" }",
+        },
+        Key {
             name: "state",
             shape: Text,
             need: Absent("`$STATE_DIRECTORY` of systemd, else /var/lib/tandem"),
@@ -220,6 +227,35 @@ static STATUS: Table = Table {
             need: Absent("no network port is opened"),
             doc: "a loopback address and port that also serves metrics, for Prometheus",
             example: "\"127.0.0.1:9464\"",
+        },
+    ],
+};
+
+static PLAYERS: Table = Table {
+    name: "the port of players",
+    doc: "Port at which web pages and other players of this host report their buffers.",
+    one_of: &[],
+    keys: &[
+        Key {
+            name: "listen",
+            shape: Text,
+            need: Required,
+            doc: "a loopback address and port",
+            example: "\"127.0.0.1:9465\"",
+        },
+        Key {
+            name: "token_file",
+            shape: Shape::File,
+            need: Required,
+            doc: "a file with the token that every report carries: 32 to 256 characters",
+            example: "\"player-token\"",
+        },
+        Key {
+            name: "origins",
+            shape: Shape::List { of: &Text, min: 0, max: 64 },
+            need: Default("[]"),
+            doc: "the origins of the web pages that may report; others are refused",
+            example: "[\"https://player.example.org\"]",
         },
     ],
 };

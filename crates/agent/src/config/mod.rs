@@ -2,10 +2,12 @@
 
 mod connection;
 mod format;
+mod players;
 
 pub use connection::Remote;
 
 use crate::allowance::{Allowance, CapAction, Period, Zone};
+use crate::status::PlayerPort;
 use core::ops::Range;
 use policy::{InterfaceKind, PolicyConfig};
 use quantities::Quantities as _;
@@ -43,6 +45,8 @@ pub struct Config {
     pub socket: Option<PathBuf>,
     /// TCP address of the metrics server.
     pub metrics: Option<SocketAddr>,
+    /// Port at which players report; closed by default.
+    pub players: Option<PlayerPort>,
     /// State directory; `None` for the default.
     pub state: Option<PathBuf>,
     /// Time zone of the allowance periods.
@@ -194,6 +198,7 @@ impl Reader<'_, '_> {
             rest,
             socket: path(status, "socket"),
             metrics: status.and_then(|fields| self.metrics(fields)),
+            players: root.fields("players").and_then(|fields| self.players(fields)),
             state: path(Some(root), "state"),
             zone: self.zone(root),
             log: root.text("log").unwrap_or("info").to_owned(),
@@ -283,20 +288,28 @@ impl Reader<'_, '_> {
     }
 
     fn metrics(&mut self, fields: &Fields) -> Option<SocketAddr> {
-        let text = fields.text("metrics")?;
+        let hint = "metrics have no access control; expose them through a reverse proxy";
+        self.loopback(fields, "metrics", 9464, hint)
+    }
+
+    /// Reads a loopback address with a port, such as `127.0.0.1:9464`.
+    fn loopback(&mut self, fields: &Fields, key: &str, port: u16, hint: &'static str) -> Option<SocketAddr> {
+        let text = fields.text(key)?;
         match text.parse::<SocketAddr>() {
             Ok(address) if address.ip().is_loopback() => Some(address),
             Ok(address) => {
                 self.problems
-                    .add(fields.span("metrics"), format!("{} is not a loopback address", address.ip()))
-                    .expected("an address of this host alone, such as `127.0.0.1:9464` or `[::1]:9464`")
-                    .hint("metrics have no access control; expose them through a reverse proxy");
+                    .add(fields.span(key), format!("{} is not a loopback address", address.ip()))
+                    .expected(format!(
+                        "an address of this host alone, such as `127.0.0.1:{port}` or `[::1]:{port}`"
+                    ))
+                    .hint(hint);
                 None
             }
             Err(_) => {
                 self.problems
-                    .add(fields.span("metrics"), "invalid address with port")
-                    .expected("an address and a port, such as `127.0.0.1:9464`");
+                    .add(fields.span(key), "invalid address with port")
+                    .expected(format!("an address and a port, such as `127.0.0.1:{port}`"));
                 None
             }
         }

@@ -4,6 +4,8 @@ use proptest::prelude::*;
 fn read(text: &str) -> Result<Config, Vec<Diagnostic>> {
     Config::parse("agent.toml", text.as_bytes(), &|file| match file {
         "mine.toml" => Ok(Profile::named("huang2012.lte").unwrap().to_toml()),
+        "token" => Ok("0123456789abcdef0123456789abcdef\n".to_owned()),
+        "short" => Ok("0123".to_owned()),
         _ => Err("no such file".to_owned()),
     })
 }
@@ -168,4 +170,31 @@ proptest! {
             prop_assert!(problems.iter().all(|problem| problem.line >= 1 && !problem.message.is_empty()));
         }
     }
+}
+
+#[test]
+fn port_of_players_is_closed_by_default_and_checked() {
+    assert_eq!(read(EXAMPLE).unwrap().players, None);
+    let with = |keys: &str| read(&format!("policy = 'qoe'\n{WIFI}[players]\n{keys}"));
+    let origins = "origins = ['https://Player.example:443', 'http://127.0.0.1:8090']";
+    let config = with(&format!("listen = '127.0.0.1:9465'\ntoken_file = 'token'\n{origins}\n"));
+    let port = config.unwrap().players.unwrap();
+    assert_eq!(port.origins, ["https://player.example", "http://127.0.0.1:8090"]);
+    assert!(!format!("{port:?}").contains("0123456789abcdef"));
+    let wrong = "listen = '0.0.0.0:9465'\ntoken_file = 'short'\norigins = ['null', '*', 'https://a/b']\n";
+    let problems = with(wrong).unwrap_err();
+    let problems: Vec<&str> = problems.iter().map(|one| &*one.message).collect();
+    assert_eq!(
+        problems,
+        [
+            "0.0.0.0 is not a loopback address",
+            "`short` has no usable token",
+            "invalid origin `null`",
+            "invalid origin `*`",
+            "invalid origin `https://a/b`",
+        ]
+    );
+    let problems = with("listen = '127.0.0.1:9465'\ntoken_file = 'none'\n").unwrap_err();
+    assert_eq!(problems[0].message, "cannot read `none`: no such file");
+    assert!(with("listen = '127.0.0.1:9465'\n").is_err(), "the token is required");
 }

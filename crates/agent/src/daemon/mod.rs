@@ -160,8 +160,11 @@ impl Agent {
         // Opening the endpoints undid the changes of a killed agent.
         requirements::check_path_manager()?;
         let events = open_events(options.dry_run)?;
-        let server =
-            if options.dry_run { None } else { Some(Server::open(&options.socket, config.metrics)?) };
+        let server = if options.dry_run {
+            None
+        } else {
+            Some(Server::open(&options.socket, config.metrics, config.players.as_ref())?)
+        };
         let mut agent = Self {
             host: Host::new(&config.interfaces),
             steering: Steering::new(&config.policy, &[], &[]),

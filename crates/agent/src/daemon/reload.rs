@@ -15,9 +15,11 @@ impl Agent {
     pub(super) fn reload(&mut self, config: Config) -> Result<(), Error> {
         self.select_path_manager(!config.connections.is_empty())?;
         let now = &self.config;
-        let places = (&now.socket, &now.metrics, &now.state, &now.zone, &now.log);
-        if places != (&config.socket, &config.metrics, &config.state, &config.zone, &config.log) {
-            warn!("changes of socket, metrics, state, zone and log take effect at the next start");
+        let places = (&now.socket, &now.metrics, &now.players, &now.state, &now.zone, &now.log);
+        let new =
+            (&config.socket, &config.metrics, &config.players, &config.state, &config.zone, &config.log);
+        if places != new {
+            warn!("changes of socket, metrics, players, state, zone and log take effect at the next start");
         }
         for remark in &config.remarks {
             info!("{remark}");

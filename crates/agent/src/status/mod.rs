@@ -2,14 +2,21 @@
 
 mod client;
 mod connections;
+mod gate;
+mod listeners;
 mod metrics;
+mod player_port;
 mod server;
 mod slots;
 mod table;
 
 pub use client::query;
 pub use connections::{Connection, Connections, Subflow};
+pub use gate::{
+    Judgement, MAX_REPORT_BYTES, PlayerGate, Refusal, TOKEN_BYTES, Token, Verdict, parse_origin, parse_report,
+};
 pub use metrics::metrics;
+pub use player_port::PlayerPort;
 pub use server::{Responder, Server};
 pub use table::{explanations, tables};
 

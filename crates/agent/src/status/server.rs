@@ -2,9 +2,11 @@
 //!
 //! hyper runs on a thread of its own, so a slow client never delays the agent. That thread passes
 //! each request over a channel, and the agent's thread answers it in [`Server::serve`]. The UNIX
-//! socket serves all paths. TCP serves only `/metrics`, because any local user can connect there.
+//! socket serves all paths. TCP serves only `/metrics`, because any local user can connect there, and
+//! reports of players with a token ([`PlayerPort`]).
 
-use super::slots::{ConnectionSlots, Peer};
+use super::listeners::{Listeners, bind_tcp};
+use super::player_port::PlayerPort;
 use crate::Error;
 use bytes::Bytes;
 use http_body_util::Full;
@@ -18,17 +20,14 @@ use linux::unix_socket::{self, BindError, SocketFile};
 use rustix::event::{EventfdFlags, eventfd};
 use std::convert::Infallible;
 use std::fmt::Write as _;
-use std::io;
-use std::net::{self, SocketAddr};
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::net as unix;
 use std::path::Path;
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, UnixListener};
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Builder;
 use tokio::sync::oneshot;
 use units::Instant;
 
@@ -38,8 +37,6 @@ const SOCKET_MODE: u32 = 0o660;
 const MAX_HEAD_BYTES: usize = 8192;
 /// Time limit of a connection, from accept to the last byte of the response.
 pub(super) const CONNECTION_TIMEOUT: Duration = Duration::from_secs(5);
-/// Pause after a failed accept, for instance when file descriptors have run out.
-const ACCEPT_RETRY_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Source of the responses.
 pub trait Responder {
@@ -57,6 +54,8 @@ pub struct Server {
     _file: SocketFile,
     #[cfg(test)]
     tcp_address: Option<SocketAddr>,
+    #[cfg(test)]
+    pub(super) players_address: Option<SocketAddr>,
     requests: mpsc::Receiver<PendingRequest>,
     /// eventfd, readable while requests are pending.
     wakeup: Arc<OwnedFd>,
@@ -66,15 +65,20 @@ pub struct Server {
 
 impl Server {
     /// Listens on the UNIX socket `path`, accessible to user and group of this process, and on
-    /// `tcp`.
+    /// `tcp` and the port of `players`.
     ///
     /// # Errors
     /// Fails when another agent listens at `path`, or the system rejects an address.
-    pub fn open(path: &Path, tcp: Option<SocketAddr>) -> Result<Self, Error> {
-        Self::open_with_timeout(path, tcp, CONNECTION_TIMEOUT)
+    pub fn open(path: &Path, tcp: Option<SocketAddr>, players: Option<&PlayerPort>) -> Result<Self, Error> {
+        Self::open_with_timeout(path, tcp, players, CONNECTION_TIMEOUT)
     }
 
-    fn open_with_timeout(path: &Path, tcp: Option<SocketAddr>, timeout: Duration) -> Result<Self, Error> {
+    pub(super) fn open_with_timeout(
+        path: &Path,
+        tcp: Option<SocketAddr>,
+        players: Option<&PlayerPort>,
+        timeout: Duration,
+    ) -> Result<Self, Error> {
         let failed = |source| Error::Listen { at: path.display().to_string(), source };
         let (unix, file) = unix_socket::listen_at(path, SOCKET_MODE).map_err(|error| match error {
             BindError::InUse(path) => Error::AlreadyRunning { at: path.display().to_string() },
@@ -82,10 +86,13 @@ impl Server {
         })?;
         let tcp_failed = |source| Error::Listen { at: "the address of `metrics`".to_owned(), source };
         let tcp = tcp.map(bind_tcp).transpose().map_err(tcp_failed)?;
+        let port_failed = |source| Error::Listen { at: "`listen` of `[players]`".to_owned(), source };
+        let port = players.map(|port| bind_tcp(port.listen)).transpose().map_err(port_failed)?;
         #[cfg(test)]
-        let tcp_address = tcp.as_ref().and_then(|tcp| tcp.local_addr().ok());
+        let [tcp_address, players_address] =
+            [&tcp, &port].map(|socket| socket.as_ref().and_then(|socket| socket.local_addr().ok()));
         let runtime = Builder::new_current_thread().enable_io().enable_time().build().map_err(failed)?;
-        let listeners = Listeners::register(&runtime, unix, tcp).map_err(failed)?;
+        let listeners = Listeners::register(&runtime, unix, tcp, players.zip(port)).map_err(failed)?;
         let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
         let wakeup = Arc::new(eventfd(0, flags).map_err(|error| failed(error.into()))?);
         let (sender, requests) = mpsc::channel();
@@ -105,6 +112,8 @@ impl Server {
             _file: file,
             #[cfg(test)]
             tcp_address,
+            #[cfg(test)]
+            players_address,
             requests,
             wakeup,
             shutdown: Some(shutdown),
@@ -141,20 +150,15 @@ impl Drop for Server {
     }
 }
 
-fn bind_tcp(address: SocketAddr) -> io::Result<net::TcpListener> {
-    let listener = net::TcpListener::bind(address)?;
-    listener.set_nonblocking(true)?;
-    Ok(listener)
-}
-
 /// Error status and text of a request that the agent does not answer.
-type Rejection = (StatusCode, &'static str);
+pub(super) type Rejection = (StatusCode, &'static str);
 
-const MISSING_BUFFER_STATE: Rejection = (StatusCode::BAD_REQUEST, "expected CMCD with `bl`, or with `su`\n");
+pub(super) const MISSING_BUFFER_STATE: Rejection =
+    (StatusCode::BAD_REQUEST, "expected CMCD with `bl`, or with `su`\n");
 
 /// Content that a client requested from the agent.
 #[derive(Debug)]
-enum Query {
+pub(super) enum Query {
     Status,
     Metrics,
     Player(cmcd::State),
@@ -186,60 +190,12 @@ fn respond(query: Query, now: Instant, responder: &mut dyn Responder) -> Respons
 
 /// Paths available to a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Access {
+pub(super) enum Access {
     All,
     MetricsOnly,
 }
 
-struct Listeners {
-    unix: UnixListener,
-    tcp: Option<TcpListener>,
-}
-
-impl Listeners {
-    fn register(
-        runtime: &Runtime,
-        unix: unix::UnixListener,
-        tcp: Option<net::TcpListener>,
-    ) -> io::Result<Self> {
-        let _context = runtime.enter();
-        Ok(Self { unix: UnixListener::from_std(unix)?, tcp: tcp.map(TcpListener::from_std).transpose()? })
-    }
-
-    /// Accepts connections on both sockets. Each has its own slots, so that clients of the network
-    /// port never displace those of the UNIX socket.
-    async fn accept_loop(&self, handler: &Handler, timeout: Duration) {
-        tokio::join!(self.accept_unix(handler, timeout), self.accept_tcp(handler, timeout));
-    }
-
-    async fn accept_unix(&self, handler: &Handler, timeout: Duration) {
-        let mut slots = ConnectionSlots::default();
-        loop {
-            let Ok((stream, _)) = self.unix.accept().await else {
-                tokio::time::sleep(ACCEPT_RETRY_INTERVAL).await;
-                continue;
-            };
-            let peer = Peer::User(stream.peer_cred().ok().map(|user| user.uid()));
-            let task = tokio::spawn(serve_connection(stream, handler.clone(), Access::All, timeout));
-            slots.add(peer, task.abort_handle());
-        }
-    }
-
-    async fn accept_tcp(&self, handler: &Handler, timeout: Duration) {
-        let Some(listener) = &self.tcp else { return };
-        let mut slots = ConnectionSlots::default();
-        loop {
-            let Ok((stream, from)) = listener.accept().await else {
-                tokio::time::sleep(ACCEPT_RETRY_INTERVAL).await;
-                continue;
-            };
-            let task = tokio::spawn(serve_connection(stream, handler.clone(), Access::MetricsOnly, timeout));
-            slots.add(Peer::Address(from.ip()), task.abort_handle());
-        }
-    }
-}
-
-async fn serve_connection(
+pub(super) async fn serve_connection(
     stream: impl AsyncRead + AsyncWrite + Unpin,
     handler: Handler,
     access: Access,
@@ -249,28 +205,34 @@ async fn serve_connection(
         let handler = handler.clone();
         async move { Ok::<_, Infallible>(handler.handle(request, access).await) }
     });
-    let connection = http1::Builder::new()
-        .half_close(true)
-        .keep_alive(false)
-        .max_buf_size(MAX_HEAD_BYTES)
-        .serve_connection(TokioIo::new(stream), service);
+    let connection = http().serve_connection(TokioIo::new(stream), service);
     // A timeout or a protocol error only ends this connection.
     let _ = tokio::time::timeout(timeout, connection).await;
 }
 
+/// HTTP/1.1 with one request per connection.
+pub(super) fn http() -> http1::Builder {
+    let mut http = http1::Builder::new();
+    http.half_close(true).keep_alive(false).max_buf_size(MAX_HEAD_BYTES);
+    http
+}
+
 #[derive(Debug, Clone)]
-struct Handler {
+pub(super) struct Handler {
     requests: mpsc::Sender<PendingRequest>,
     wakeup: Arc<OwnedFd>,
 }
 
 impl Handler {
-    /// Passes a request to the agent's thread and waits for its response.
     async fn handle(&self, request: Request<Incoming>, access: Access) -> Response<Full<Bytes>> {
-        let query = match parse_query(&request, access) {
-            Ok(query) => query,
-            Err(error) => return rejection(error),
-        };
+        match parse_query(&request, access) {
+            Ok(query) => self.ask(query).await,
+            Err(error) => rejection(error),
+        }
+    }
+
+    /// Passes a query to the agent's thread and waits for its response.
+    pub(super) async fn ask(&self, query: Query) -> Response<Full<Bytes>> {
         let (reply, response_of_agent) = oneshot::channel();
         // Both fail only while the agent ends.
         let _ = self.requests.send(PendingRequest { query, reply });
@@ -305,7 +267,7 @@ fn head_text(request: &Request<Incoming>) -> String {
     head + "\r\n"
 }
 
-fn rejection((status, text): Rejection) -> Response<Full<Bytes>> {
+pub(super) fn rejection((status, text): Rejection) -> Response<Full<Bytes>> {
     response(status, "text/plain", text.to_owned())
 }
 

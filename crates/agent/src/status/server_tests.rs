@@ -31,9 +31,9 @@ fn with_server<R: Send>(
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("run/agent.sock");
     let address = tcp.then(|| "127.0.0.1:0".parse().unwrap());
-    let mut server = Server::open_with_timeout(&path, address, timeout).unwrap();
+    let mut server = Server::open_with_timeout(&path, address, None, timeout).unwrap();
     let address = server.tcp_address;
-    assert!(matches!(Server::open(&path, None), Err(Error::AlreadyRunning { .. })));
+    assert!(matches!(Server::open(&path, None, None), Err(Error::AlreadyRunning { .. })));
     let result = thread::scope(|scope| {
         let client = scope.spawn(|| client(&path, address));
         while !client.is_finished() {
@@ -84,7 +84,7 @@ fn half_closed_client_gets_its_response() {
     with_server(false, CONNECTION_TIMEOUT, |path, _| {
         let mut stream = UnixStream::connect(path).unwrap();
         stream.write_all(b"GET /status HTTP/1.1\r\n\r\n").unwrap();
-        stream.shutdown(net::Shutdown::Write).unwrap();
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
         let mut response = String::new();
         stream.read_to_string(&mut response).unwrap();
         assert!(response.starts_with("HTTP/1.1 200 OK\r\n"), "{response}");
@@ -178,7 +178,7 @@ fn file_at_the_path_of_the_socket_is_kept() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("agent.sock");
     std::fs::write(&path, "precious").unwrap();
-    let error = Server::open(&path, None).unwrap_err();
+    let error = Server::open(&path, None, None).unwrap_err();
     assert!(matches!(error, Error::Socket(BindError::NotASocket(_))), "{error}");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "precious");
 }
