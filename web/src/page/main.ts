@@ -141,6 +141,7 @@ function startSession(source: Source, title: string | null, start: number, muted
   if (muted) page.video.muted = true;
   playback = createPlayback(source, live, muted);
   live.attach(playback);
+  void reportToAgent(live, true);
   announce(`Loading ${title ?? source.name}.`);
   render(true);
 }
