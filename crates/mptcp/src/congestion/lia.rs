@@ -5,8 +5,18 @@ use super::{CongestionControl, Coupling, SubflowView, Window};
 /// Takes no more from a shared bottleneck than one TCP would, and moves load to the better path.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Lia {
+    /// Drops the bound of a window's increase by that of one TCP.
+    without_cap: bool,
     /// Increase of less than a byte, carried to the next acknowledgement.
     fraction: f64,
+}
+
+impl Lia {
+    /// "Linked increases" before the bound was added as "RTT compensator": Raiciu, Wischik,
+    /// Handley, "Practical congestion control for multipath transport protocols", UCL, 2009.
+    pub(crate) fn without_cap() -> Self {
+        Self { without_cap: true, ..Self::default() }
+    }
 }
 
 /// Aggressiveness (RFC 6356, section 3.1): `total * max(w/rtt²) / (sum w/rtt)²`.
@@ -28,7 +38,7 @@ impl CongestionControl for Lia {
         let base = acked as f64 * view.mss as f64;
         let coupled = alpha(coupling) * base / coupling.total_cwnd().max(window.cwnd) as f64;
         let alone = base / window.cwnd as f64;
-        self.fraction += coupled.min(alone);
+        self.fraction += if self.without_cap { coupled } else { coupled.min(alone) };
         let whole = self.fraction as u64;
         self.fraction -= whole as f64;
         window.cwnd += whole;

@@ -17,6 +17,7 @@ mod choice;
 mod coupling;
 mod cubic;
 mod ecmtcp;
+mod fully_coupled;
 mod lia;
 mod olia;
 mod receiver_driven;
@@ -57,6 +58,8 @@ congestion_controls! {
     Cubic => "cubic", cubic::Cubic::new, "CUBIC on each path (RFC 9438)";
     #[default]
     Lia => "lia", |_| lia::Lia::default(), "linked increases: no more than TCP on the best path (RFC 6356)";
+    LinkedIncreases => "linked-increases", |_| lia::Lia::without_cap(), "as `lia`, without TCP's increase as an upper bound (Raiciu et al. 2009)";
+    FullyCoupled => "fully-coupled", |_| fully_coupled::FullyCoupled::default(), "increases and decreases by the sum of the windows (Wischik et al. 2011)";
     Olia => "olia", |_| olia::Olia::default(), "opportunistic linked increases (Khalili et al. 2013)";
     Balia => "balia", |_| balia::Balia::default(), "balanced linked adaptation (Peng et al. 2016)";
     WVegas => "wvegas", |_| wvegas::WVegas::default(), "weighted Vegas: coupled, by queueing delay (Cao et al. 2012)";

@@ -94,6 +94,8 @@ fn coupled_algorithms_are_reno_over_one_path() {
     let reno_like = [
         CongestionKind::Reno,
         CongestionKind::Lia,
+        CongestionKind::LinkedIncreases,
+        CongestionKind::FullyCoupled,
         CongestionKind::Olia,
         CongestionKind::Balia,
         CongestionKind::EcMtcp,
@@ -114,7 +116,7 @@ fn uncoupled_algorithms_ignore_other_subflows() {
 
 #[test]
 fn without_coupling_no_linked_increase_takes_place() {
-    for kind in [CongestionKind::Lia, CongestionKind::EcMtcp] {
+    for kind in [CongestionKind::Lia, CongestionKind::LinkedIncreases, CongestionKind::EcMtcp] {
         assert_eq!(growth(kind, 20, 3, |_| Coupling::default()), 0.0, "{kind}");
     }
 }
@@ -132,6 +134,7 @@ fn coupled_increases_match_the_formulas() {
         let with = |s: CoupledSubflow, shared_value| CoupledSubflow { shared_value, ..s };
         Coupling::new(PathId(0), vec![with(a, own), with(b, other)])
     };
+    let slow_beside_fast = || Coupling::new(PathId(0), vec![subflow(0, 20, 10.0), subflow(1, 10, 0.01)]);
     // The own rate is 20,000 / 0.1 = 200 kB/s. One round of twenty acknowledged segments grows the
     // window by twenty times the formula's increase.
     let table = [
@@ -149,17 +152,20 @@ fn coupled_increases_match_the_formulas() {
         (CongestionKind::Balia, beside(subflow(1, 60, 0.1)), 0.175),
         // Equal windows: alpha = 1/2 by RFC 6356, 20 * 1/2 / 40.
         (CongestionKind::Lia, beside(subflow(1, 20, 0.1)), 0.25),
+        (CongestionKind::LinkedIncreases, beside(subflow(1, 20, 0.1)), 0.25),
+        // 20 / 40, whatever the round trips are.
+        (CongestionKind::FullyCoupled, beside(subflow(1, 20, 0.1)), 0.5),
+        (CongestionKind::FullyCoupled, beside(subflow(1, 60, 0.9)), 0.25),
         // The same paths, twice the cost here: alpha = 2w * 2w/r² / (2w/r)² = 1, halved: 20 * 1/2 /
         // 40.
         (CongestionKind::EcMtcp, costs(2.0, 1.0), 0.25),
         // Half the cost here: 20 * 1 / 40.
         (CongestionKind::EcMtcp, costs(1.0, 2.0), 0.5),
         // A fast path beside a slow one has a large alpha; the increase stays below TCP's.
-        (
-            CongestionKind::EcMtcp,
-            Coupling::new(PathId(0), vec![subflow(0, 20, 10.0), subflow(1, 1, 0.01)]),
-            1.0,
-        ),
+        (CongestionKind::EcMtcp, slow_beside_fast(), 1.0),
+        (CongestionKind::Lia, slow_beside_fast(), 1.0),
+        // Without the bound: 20 * 10/0.01² / (20/10 + 10/0.01)².
+        (CongestionKind::LinkedIncreases, slow_beside_fast(), 1.99),
     ];
     for (kind, coupling, expected) in table {
         let growth = growth(kind, 20, 1, |_| coupling.clone());
@@ -180,6 +186,19 @@ fn balia_reduces_more_on_slower_paths() {
         algorithm.on_ack(MSS, &view(100, 100 * MSS), &coupling, &mut window);
         algorithm.on_loss(&view(200, 100 * MSS), &mut window);
         assert!((window.ssthresh as f64 / (100_000.0 * left) - 1.0).abs() < 0.01, "{ratio}: {window:?}");
+    }
+}
+
+#[test]
+fn fully_coupled_loss_takes_half_of_all_windows() {
+    // Own window and the other one, and what is left of the own: at least two segments.
+    for (own, other, left) in [(60, 20, 20), (40, 40, 2), (20, 60, 2), (100, 0, 50)] {
+        let mut algorithm = build(CongestionKind::FullyCoupled);
+        let mut window = Window { cwnd: own * MSS, ssthresh: own * MSS };
+        let coupling = Coupling::new(PathId(0), vec![subflow(0, own, 0.1), subflow(1, other, 0.1)]);
+        algorithm.on_ack(MSS, &view(100, own * MSS), &coupling, &mut window);
+        algorithm.on_loss(&view(200, own * MSS), &mut window);
+        assert_eq!(window.ssthresh, left * MSS, "{own} beside {other}");
     }
 }
 

@@ -6,8 +6,14 @@ use link::{Codel, LinkConfig, Loss, QueueLimit};
 use mptcp::CongestionKind;
 use units::{Instant, Probability};
 
-const LOSS_BASED: [CongestionKind; 4] =
-    [CongestionKind::Lia, CongestionKind::Olia, CongestionKind::Balia, CongestionKind::EcMtcp];
+const LOSS_BASED: [CongestionKind; 6] = [
+    CongestionKind::Lia,
+    CongestionKind::LinkedIncreases,
+    CongestionKind::FullyCoupled,
+    CongestionKind::Olia,
+    CongestionKind::Balia,
+    CongestionKind::EcMtcp,
+];
 
 /// Energy cost per byte on each path, for ecMTCP.
 const COSTS: [f64; 2] = [1.0, 3.0];
@@ -78,6 +84,7 @@ fn at_a_shared_bottleneck_two_subflows_take_no_more_than_one_tcp() {
 }
 
 /// RFC 6356, goal 1: with separate bottlenecks of 20 and 10 Mbit/s it uses at least 90 % of both.
+/// Fully coupled windows use 80 %: a window that a loss has emptied grows slowly beside a large one.
 #[test]
 fn two_separate_bottlenecks_are_filled() {
     for kind in LOSS_BASED.into_iter().chain([CongestionKind::WVegas]) {
@@ -88,8 +95,33 @@ fn two_separate_bottlenecks_are_filled() {
         bench.costs(0, &COSTS);
         let used = bench.goodput(30, 130)[0] * PACKET / MPTCP_PAYLOAD / 30.0;
         println!("{kind}: {used:.3} of both");
-        assert!(used >= 0.9, "{kind}: {used}");
+        let least = if kind == CongestionKind::FullyCoupled { 0.8 } else { 0.9 };
+        assert!(used >= least, "{kind}: {used}");
     }
+}
+
+/// Fully coupled windows leave the more congested path (Wischik et al. 2011, section 2.2): its window
+/// falls to the threshold of two segments at each loss, and regrows slowly. With losses of 0.02 % and
+/// 0.1 %, LIA's windows are inversely proportional to them; fully coupled, the worse path carries at
+/// most 0.7 times as much.
+#[test]
+fn fully_coupled_leaves_the_more_congested_path() {
+    let worse_share = |kind| {
+        mean(1..=3, |seed| {
+            let mut bench = Bench::new(seed);
+            let [better, worse] = [0.0002, 0.001].map(|p| {
+                let loss = Loss::Uniform(Probability::new(p).expect("from 0 to 1"));
+                bench.link(&LinkConfig { loss, ..fixed(10_000.0, QueueLimit::Unlimited, 0.0) })
+            });
+            bench.flow(multipath(kind), Instant::ZERO, &[(better, 50.0), (worse, 50.0)], 0.0);
+            bench.run(Instant::from_secs(300));
+            let [a, b] = [better, worse].map(|link| bench.stats(link).bytes_delivered as f64);
+            b / (a + b)
+        })
+    };
+    let (coupled, lia) = (worse_share(CongestionKind::FullyCoupled), worse_share(CongestionKind::Lia));
+    println!("over the worse path: {coupled:.3}, with lia {lia:.3}");
+    assert!(coupled < 0.7 * lia, "{coupled}, with lia {lia}");
 }
 
 /// Windows are inversely proportional to the cost per byte (`congestion/ecmtcp.rs`): under equal
