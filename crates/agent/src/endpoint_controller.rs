@@ -114,7 +114,7 @@ impl EndpointController {
         self.manager.set_backup(interface.id, backup)
     }
 
-    /// Applies an action. `Action::Share` is ignored: a device cannot control the shares of a
+    /// Applies an action. `Action::Share` and `Action::Offload` are ignored: a device cannot control the shares of a
     /// sender.
     ///
     /// # Errors
@@ -124,7 +124,7 @@ impl EndpointController {
             Action::SetBackup { path, backup } => self.set_backup(path, backup),
             Action::Open { path } => self.attach(path),
             Action::Close { path } => self.detach(path),
-            Action::Share { .. } => Ok(()),
+            Action::Share { .. } | Action::Offload { .. } => Ok(()),
         }
     }
 }

@@ -96,7 +96,7 @@ impl Steering {
                 }
                 Action::Open { path } => self.wanted[*path] = true,
                 Action::Close { path } => self.wanted[*path] = false,
-                Action::Share { .. } => {}
+                Action::Share { .. } | Action::Offload { .. } => {}
             }
         }
         actions

@@ -26,7 +26,7 @@ mod wifi_first;
 pub use allowance::{Allowance, CapAction};
 pub use config::{PolicyConfig, PolicyFactory};
 pub use data_plan::{DataPlan, Ledger};
-pub use emtcp::{Actuator, Detector, Emtcp, Verdict, shares, table_one};
+pub use emtcp::{Actuator, Emtcp, shares};
 pub use error::PolicyError;
 pub use none::NoPolicy;
 pub use qoe::Qoe;

@@ -31,7 +31,7 @@ impl PolicyEntry {
         Self { name, doc, parameters: parameters(name, &[]), positional: &[], configure }
     }
 
-    /// Written form with its parameters, such as `emtcp[:ideal|:mp-prio][:SHARE]`.
+    /// Written form with its parameters, such as `emtcp[:ideal|:table1|:mp-prio][:SHARE]`.
     pub fn usage(&self) -> String {
         let mut usage = self.name.to_owned();
         let (positional, named): (Vec<&Key>, Vec<&Key>) =
@@ -129,7 +129,7 @@ mod tests {
                 "when-needed[:KEY=VALUE]...",
                 "qoe[:margin=6s]",
                 "allowance[:close|:backup]",
-                "emtcp[:ideal|:mp-prio][:SHARE]",
+                "emtcp[:ideal|:table1|:mp-prio][:SHARE]",
             ]
         );
     }

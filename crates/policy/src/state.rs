@@ -20,8 +20,7 @@ pub struct DeviceState {
 pub struct PathState {
     /// Kind of radio.
     pub kind: InterfaceKind,
-    /// Channel state as the driver observes it; `Idle` if it observes none. The eMTCP detector adds
-    /// the growth of the byte counters.
+    /// Channel state as the driver observes it; `Idle` if it observes none.
     pub channel: Channel,
     /// The interface has a link, so a subflow over it exists or can be opened.
     pub up: bool,
@@ -133,11 +132,19 @@ pub enum Action {
         /// Index of the path.
         path: usize,
     },
-    /// Sets the share of the data that the sender puts on each path. No real device can do this; it
-    /// is the ideal offloading of the eMTCP paper's model.
+    /// Sets the share of the data that the sender puts on each path. No real device can do this: it
+    /// is for models that include the sender.
     Share {
         /// One share per path, each from 0 to 1, with the sum 1.
         path_shares: Vec<f64>,
+    },
+    /// Has the sender move data from costly paths to the others, segment by segment, by Table I of
+    /// the eMTCP paper. No real device can do this: it is for models that include the sender.
+    Offload {
+        /// One flag per path.
+        costly: Vec<bool>,
+        /// Largest share of the costly paths' data to move, from 0 to 1.
+        share: f64,
     },
 }
 

@@ -54,9 +54,13 @@ fn share(path_shares: &[f64]) -> Action {
     Action::Share { path_shares: path_shares.to_vec() }
 }
 
+fn offload(costly: &[bool], share: f64) -> Action {
+    Action::Offload { costly: costly.to_vec(), share }
+}
+
 #[test]
 fn first_observation_gives_the_expected_actions() {
-    let cases: [(&str, &[InterfaceKind], Vec<Action>); 20] = [
+    let cases: [(&str, &[InterfaceKind], Vec<Action>); 22] = [
         ("none", &[Wifi, Lte], vec![]),
         ("wifi-only", &[Wifi, Lte], vec![close(1)]),
         ("wifi-only", &[ThreeG, Wifi, Lte], vec![close(0), close(2)]),
@@ -75,6 +79,8 @@ fn first_observation_gives_the_expected_actions() {
         ("emtcp", &[Wifi, Lte], vec![share(&[0.62, 0.38])]),
         ("emtcp:0", &[Wifi, Lte], vec![share(&[0.5, 0.5])]),
         ("emtcp:1", &[Lte, Wifi], vec![share(&[0.0, 1.0])]),
+        ("emtcp:table1", &[Wifi, Lte], vec![offload(&[false, true], 0.24)]),
+        ("emtcp:table1:0.5", &[Lte, Wifi, ThreeG], vec![offload(&[true, false, true], 0.5)]),
         ("emtcp:mp-prio", &[Wifi, Lte], vec![]),
         ("emtcp:mp-prio:1", &[Wifi, Lte], vec![backup(1, true)]),
     ];
@@ -96,7 +102,7 @@ fn no_policy_repeats_actions_while_nothing_changes() {
 
 #[test]
 fn every_policy_accepts_any_number_of_paths() {
-    let variants = ["emtcp:mp-prio"];
+    let variants = ["emtcp:mp-prio", "emtcp:table1"];
     for name in REGISTRY.iter().map(|entry| entry.name).chain(variants) {
         let mut device = Device::new(name, &[]);
         assert_eq!(device.observe(), [], "{name}");
@@ -131,28 +137,6 @@ fn ideal_shares_follow_the_paths_that_are_up() {
 }
 
 #[test]
-fn offloading_pauses_while_wifi_has_no_window() {
-    let mut device = Device::new("emtcp", &[Wifi, Lte]);
-    device.observe();
-    // LTE has queued data, Wi-Fi is idle with a window of 0: Table I of the eMTCP paper keeps the
-    // data on LTE, so both paths get equal shares.
-    device.state.paths[0].cwnd = Some(0);
-    device.state.paths[1].cwnd = Some(14_000);
-    device.state.paths[1].queued = 5_000;
-    assert_eq!(device.observe(), [share(&[0.5, 0.5])]);
-    // LTE's window is 0 too: Table I leaves the path to congestion control; the shares remain.
-    device.state.paths[1].cwnd = Some(0);
-    assert_eq!(device.observe(), []);
-    // Wi-Fi receives: Table I orders nothing; the shares remain.
-    device.state.paths[0].cwnd = Some(14_000);
-    device.state.paths[0].bytes_down += 1_400;
-    assert_eq!(device.observe(), []);
-    // After the quiet time Wi-Fi is idle again.
-    device.observe();
-    assert_eq!(device.observe(), [share(&[0.62, 0.38])]);
-}
-
-#[test]
 fn measured_energy_overrides_the_interface_kind_after_settling_time() {
     let mut device = Device::new("emtcp", &[Wifi, Lte]);
     device.observe();
@@ -168,6 +152,19 @@ fn measured_energy_overrides_the_interface_kind_after_settling_time() {
     }
     // The new energies are first observed at 0.1 s and must last for the settling time of 5 s.
     assert_eq!(at, Some(Instant::from_millis(5_100)));
+}
+
+#[test]
+fn table_one_is_ordered_once_and_again_after_a_change_of_costs() {
+    let mut device = Device::new("emtcp:table1", &[Wifi, Lte]);
+    assert_eq!(device.observe(), [offload(&[false, true], 0.24)]);
+    device.state.paths[0].up = false;
+    assert_eq!(device.settle(), [], "without Wi-Fi no segment has another path");
+    device.state.paths[0].up = true;
+    device.state.paths[0].energy_per_mbit = Some(0.9);
+    device.state.paths[1].energy_per_mbit = Some(0.3);
+    let orders: Vec<_> = (0..100).flat_map(|_| device.observe()).collect();
+    assert_eq!(orders, [offload(&[true, false], 0.24)]);
 }
 
 #[test]

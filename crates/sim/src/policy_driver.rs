@@ -5,6 +5,7 @@ use crate::experiment::{Experiment, Protocol};
 use crate::network::Path;
 use crate::world::World;
 use mptcp::PathId;
+use mptcp::scheduler::Offload;
 use policy::{Action, Channel, DeviceState, Ledger, PathState, Policy};
 use tracing::{debug, info_span};
 use units::{Bytes, Duration, Instant};
@@ -18,7 +19,7 @@ pub(crate) struct PolicyDriver {
     paths: Vec<PathObserver>,
     /// Shares of the last [`Action::Share`].
     shares: Option<Vec<f64>>,
-    /// Number of actions that changed a priority or the shares.
+    /// Number of actions that changed a priority, the shares or the rule of offloading.
     pub(crate) changes: u64,
 }
 
@@ -114,6 +115,13 @@ impl PolicyDriver {
                 }
                 for connection in &mut world.connections {
                     connection.sender().set_shares(path_shares);
+                }
+            }
+            Action::Offload { costly, share } => {
+                self.changes += 1;
+                for connection in &mut world.connections {
+                    let rule = Offload { costly: costly.clone(), share: *share };
+                    connection.sender().set_offload(Some(rule));
                 }
             }
         }

@@ -310,7 +310,7 @@ impl<'a> RunController<'a> {
             }
             Action::Open { path } => self.topology.open_path(path)?,
             Action::Close { path } => self.topology.close_path(path)?,
-            Action::Share { .. } => {}
+            Action::Share { .. } | Action::Offload { .. } => {}
         }
         Ok(())
     }

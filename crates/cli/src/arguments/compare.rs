@@ -27,7 +27,7 @@ Examples:
   tandem compare a.toml b.toml --set transport.congestion=cubic --duration 60s
 
 Policies: none, wifi-only, lte-only, wifi-first, when-needed[:KEY=VALUE]..., qoe[:margin=TIME],
-          allowance[:close|:backup], emtcp[:ideal|:mp-prio][:SHARE]
+          allowance[:close|:backup], emtcp[:ideal|:table1|:mp-prio][:SHARE]
 Keys: as in docs/reference/scenario.md, with dots in between; after a list of tables, such as path,
       comes the name of an entry or its number from 1. Values that are not TOML are taken as text.
       A shortened key, such as wifi.trace for path.wifi.down.trace, stands for the only key of the

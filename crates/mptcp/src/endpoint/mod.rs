@@ -95,8 +95,8 @@ pub struct SubflowInfo {
 ///   [`write`](Self::write), [`read`](Self::read), [`close`](Self::close), [`abort`](Self::abort).
 /// - **Manage paths**: [`open`](Self::open), [`remove`](Self::remove),
 ///   [`set_priority`](Self::set_priority), [`set_shares`](Self::set_shares),
-///   [`set_energy_costs`](Self::set_energy_costs), [`announce`](Self::announce),
-///   [`withdraw`](Self::withdraw).
+///   [`set_offload`](Self::set_offload), [`set_energy_costs`](Self::set_energy_costs),
+///   [`announce`](Self::announce), [`withdraw`](Self::withdraw).
 /// - **Drain**, after every call above: [`poll_transmit`](Self::poll_transmit) or
 ///   [`transmit_into`](Self::transmit_into) until `None`, then [`poll_event`](Self::poll_event)
 ///   until `None`.

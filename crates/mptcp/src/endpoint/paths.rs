@@ -6,6 +6,7 @@ use super::event::{Event, Failure};
 use super::path_manager::{Acceptance, Address, MAX_REMOVED_IDS};
 use super::reset_reason;
 use super::timers::Timer;
+use crate::scheduler::Offload;
 use crate::subflow::State;
 use crate::{PathId, crypto};
 use core::net::IpAddr;
@@ -35,6 +36,15 @@ impl<P: Payload> Endpoint<P> {
     pub fn set_shares(&mut self, shares: &[f64]) {
         debug!(parent: &self.log, ?shares, "shares set");
         self.data_sender.set_shares(shares);
+        self.transmit_pending = true;
+    }
+
+    /// Sets the rule that moves data off costly paths, piece by piece, or removes it.
+    ///
+    /// It reconsiders each pick of the scheduler by Table I of the eMTCP paper.
+    pub fn set_offload(&mut self, rule: Option<Offload>) {
+        debug!(parent: &self.log, ?rule, "offload set");
+        self.data_sender.set_offload(rule);
         self.transmit_pending = true;
     }
 

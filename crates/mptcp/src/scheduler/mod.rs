@@ -14,6 +14,7 @@ mod min_rtt;
 mod redundant;
 mod round_robin;
 mod share;
+mod table_one;
 #[cfg(test)]
 mod tests;
 
@@ -24,6 +25,8 @@ use core::str::FromStr;
 pub(crate) use min_rtt::MinRtt;
 pub(crate) use share::Share;
 use std::sync::Arc;
+pub(crate) use table_one::TableOne;
+pub use table_one::{Offload, Verdict, table_one};
 use units::{Duration, Instant};
 
 /// Registers schedulers, from rows of `Variant => "name", Type, "summary";`.

@@ -1,4 +1,4 @@
-//! An exact share of the data to each path: the ideal actuator of the eMTCP paper.
+//! An exact share of the data to each path, as the actuator `ideal` of the policy `emtcp` sets it.
 
 use super::{Candidate, Scheduler, SchedulerContext};
 use crate::PathId;

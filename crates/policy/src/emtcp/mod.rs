@@ -1,31 +1,27 @@
 //! `emtcp`: moves a share of the costly paths' data to the cheap ones (Chen et al. 2013, section
 //! III).
 //!
-//! [`Detector`] observes which interface receives, [`table_one`] decides whether to offload,
-//! [`shares`] how much. An actuator applies it: `ideal` sets the sender's exact shares, `mp-prio`
-//! marks costly paths as backup and back, which works with any sender.
+//! An actuator moves the data: `table1` has the sender decide for each segment by the paper's Table
+//! I, `ideal` sets the sender's exact shares, `mp-prio` marks costly paths as backup and back, which
+//! works with any sender. Table I itself is `tandem_mptcp::scheduler::table_one`.
 //!
 //! Parameters: `share` (0 to 1) of the costly paths' data, and `actuator`.
 //! Differences from the paper and the control loop: `docs/design/emtcp.md`.
 
-mod controller;
 mod costs;
-mod detector;
 mod mp_prio;
+mod shares;
 
-pub use controller::{Verdict, shares, table_one};
-pub use detector::Detector;
+pub use shares::shares;
 
 use crate::registry::parameters;
 use crate::{
-    Action, DeviceState, InterfaceKind, PathState, Policy, PolicyConfig, PolicyEntry, PolicyError,
-    PolicyFactory,
+    Action, DeviceState, InterfaceKind, Policy, PolicyConfig, PolicyEntry, PolicyError, PolicyFactory,
 };
 use core::fmt::Write as _;
 use costs::Costs;
 use mp_prio::{MpPrio, MpPrioParameters, Order};
 use schema::shape::{Choice, Key, Need, Shape};
-use tracing::debug;
 use units::{Duration, Instant};
 
 pub(crate) const ENTRY: PolicyEntry = PolicyEntry {
@@ -37,9 +33,11 @@ pub(crate) const ENTRY: PolicyEntry = PolicyEntry {
             Key {
                 name: "actuator",
                 shape: Shape::Choice(&[
+                    Choice { name: "ideal", doc: "the sender divides the data exactly by the share" },
                     Choice {
-                        name: "ideal",
-                        doc: "the sender's scheduler applies the exact share, as in the paper's model",
+                        name: "table1",
+                        doc: "the sender moves each segment for which the cheap path has a window, up to \
+                              the share, by the paper's Table I",
                     },
                     Choice {
                         name: "mp-prio",
@@ -62,11 +60,8 @@ pub(crate) const ENTRY: PolicyEntry = PolicyEntry {
     ),
     positional: &["actuator", "share"],
     configure: |fields| {
-        let actuator = if fields.text("actuator") == Some(Actuator::MpPrio.name()) {
-            Actuator::MpPrio
-        } else {
-            Actuator::Ideal
-        };
+        let named = |actuator: &Actuator| fields.text("actuator") == Some(actuator.name());
+        let actuator = Actuator::ALL.into_iter().find(named).unwrap_or_default();
         PolicyConfig::from(Emtcp { share: fields.number("share").unwrap_or(Emtcp::DEFAULT_SHARE), actuator })
     },
 };
@@ -86,19 +81,25 @@ pub struct Emtcp {
 /// How eMTCP moves data from one path to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Actuator {
-    /// The sender splits the data exactly, as in the paper's model.
+    /// The sender divides the data exactly.
     #[default]
     Ideal,
+    /// The sender decides for each segment by Table I of the paper.
+    TableOne,
     /// The device marks costly paths as backup and back, so that an unmodified sender uses them for
     /// a part of the time.
     MpPrio,
 }
 
 impl Actuator {
+    /// All actuators.
+    pub const ALL: [Self; 3] = [Self::Ideal, Self::TableOne, Self::MpPrio];
+
     /// Its name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ideal => "ideal",
+            Self::TableOne => "table1",
             Self::MpPrio => "mp-prio",
         }
     }
@@ -107,7 +108,7 @@ impl Actuator {
 impl Emtcp {
     /// The share at the peak of energy efficiency (Chen et al. 2013, Fig. 4).
     pub const DEFAULT_SHARE: f64 = 0.24;
-    /// The paper's policy: its share, applied by the sender.
+    /// The paper's share as an exact division by the sender.
     pub const PAPER: Self = Self { share: Self::DEFAULT_SHARE, actuator: Actuator::Ideal };
 }
 
@@ -141,30 +142,26 @@ impl PolicyFactory for Emtcp {
     fn build(&self, kinds: &[InterfaceKind]) -> Box<dyn Policy> {
         let actuator = match self.actuator {
             Actuator::Ideal => ActuatorState::Ideal { applied: Vec::new() },
+            Actuator::TableOne => ActuatorState::TableOne { ordered: None },
             Actuator::MpPrio => ActuatorState::MpPrio(MpPrio::new(MpPrioParameters::default(), kinds.len())),
         };
         Box::new(EmtcpPolicy {
             share: if self.share.is_nan() { 0.0 } else { self.share.clamp(0.0, 1.0) },
-            detector: Detector::new(kinds.len()),
             costs: Costs::new(kinds),
-            offload: true,
             actuator,
         })
     }
-    /// A device cannot set its sender's shares, so it holds the share by `MP_PRIO`.
+    /// A device has no say in its sender's scheduler, so it holds the share by `MP_PRIO`.
     fn for_device(&self) -> Option<PolicyConfig> {
-        let ideal = self.actuator == Actuator::Ideal;
-        ideal.then(|| Self { actuator: Actuator::MpPrio, ..*self }.into())
+        let needs_sender = self.actuator != Actuator::MpPrio;
+        needs_sender.then(|| Self { actuator: Actuator::MpPrio, ..*self }.into())
     }
 }
 
 #[derive(Debug)]
 struct EmtcpPolicy {
     share: f64,
-    detector: Detector,
     costs: Costs,
-    /// The standing order of the offload controller: move data to the cheap paths.
-    offload: bool,
     actuator: ActuatorState,
 }
 
@@ -174,44 +171,19 @@ enum ActuatorState {
     Ideal {
         applied: Vec<f64>,
     },
+    /// Flags of the costly paths for which the sender has its rule.
+    TableOne {
+        ordered: Option<Vec<bool>>,
+    },
     MpPrio(MpPrio),
-}
-
-impl EmtcpPolicy {
-    /// Evaluates Table I for every costly path and updates the standing order.
-    fn update_order(&mut self, state: &DeviceState) {
-        let costly = self.costs.costly();
-        // With several cheap paths, Wi-Fi is idle if one of them is, and its window is their sum.
-        let window = |path: &PathState| if path.up { path.cwnd.unwrap_or(u64::MAX) } else { 0 };
-        let (mut cheap_window, mut idle) = (0_u64, false);
-        for (i, path) in state.paths.iter().enumerate().filter(|(i, _)| !costly[*i]) {
-            cheap_window = cheap_window.saturating_add(window(path));
-            // A path that is down counts as idle, with a window of 0.
-            idle |= self.detector.is_idle(i) || !path.up;
-        }
-        for (i, path) in state.paths.iter().enumerate().filter(|(i, _)| costly[*i]) {
-            let t_rx = self.detector.about_to_receive(i);
-            match table_one(t_rx, idle, path.queued, cheap_window, window(path)) {
-                Verdict::Offload(_) => self.offload = true,
-                Verdict::Keep(_) => self.offload = false,
-                Verdict::CongestionControl | Verdict::Nothing => {}
-            }
-        }
-    }
 }
 
 impl Policy for EmtcpPolicy {
     fn observe(&mut self, now: Instant, state: &DeviceState, actions: &mut Vec<Action>) {
-        self.detector.observe(now, state);
         self.costs.observe(now, state);
-        let had_order = self.offload;
-        self.update_order(state);
-        if self.offload != had_order {
-            debug!(offload = self.offload, "order changed by Table I");
-        }
         let up: Vec<bool> = state.paths.iter().map(|path| path.up).collect();
-        let share = if self.offload { self.share } else { 0.0 };
-        let wanted = shares(share, self.costs.costly(), &up);
+        let costly = self.costs.costly();
+        let wanted = shares(self.share, costly, &up);
         match &mut self.actuator {
             ActuatorState::Ideal { applied } => {
                 // Without a path no sender can be reached.
@@ -220,11 +192,16 @@ impl Policy for EmtcpPolicy {
                     actions.push(Action::Share { path_shares: wanted });
                 }
             }
+            ActuatorState::TableOne { ordered } => {
+                if ordered.as_deref() != Some(costly) && !costly.is_empty() {
+                    *ordered = Some(costly.to_vec());
+                    actions.push(Action::Offload { costly: costly.to_vec(), share: self.share });
+                }
+            }
             ActuatorState::MpPrio(mp_prio) => {
                 // A backup carries everything while no regular path is up.
-                let cheap_up = up.iter().zip(self.costs.costly()).any(|(up, costly)| *up && !costly);
-                let active = cheap_up && share > 0.0;
-                let order = Order { costly: self.costs.costly(), targets: &wanted, active };
+                let cheap_up = up.iter().zip(costly).any(|(up, costly)| *up && !costly);
+                let order = Order { costly, targets: &wanted, active: cheap_up && self.share > 0.0 };
                 mp_prio.act(now, state, &order, actions);
             }
         }

@@ -71,9 +71,10 @@ pub fn any_experiment(seed: u64) -> Experiment {
         .collect();
     experiment.device.joint_power = Power::from_milliwatts([0.0, 150.0][rng.below(2) as usize]);
     if experiment.paths.len() > 1 {
-        experiment.device.policy = match rng.below(3) {
+        experiment.device.policy = match rng.below(4) {
             0 => NoPolicy.into(),
             1 => WifiFirst.into(),
+            2 => Emtcp { share: rng.unit(), actuator: Actuator::TableOne }.into(),
             _ => Emtcp { share: rng.unit(), actuator: Actuator::Ideal }.into(),
         };
         let kinds: Vec<_> = experiment.paths.iter().map(|path| path.profile.kind).collect();

@@ -2,7 +2,7 @@
 
 use crate::PathId;
 use crate::rec::collector::Collector;
-use crate::scheduler::{Candidate, Scheduler, SchedulerChoice, SchedulerContext, Share};
+use crate::scheduler::{Candidate, Offload, Scheduler, SchedulerChoice, SchedulerContext, Share, TableOne};
 
 /// The scheduler that is at work, and the shares that bound it.
 #[derive(Debug, Clone)]
@@ -10,6 +10,8 @@ pub(super) struct ActiveScheduler {
     base: Base,
     /// Upper bounds by path, for a scheduler that does not take shares itself.
     bounds: Option<Share>,
+    /// Rule that reconsiders each pick.
+    table_one: Option<Box<TableOne>>,
     is_lowest_rtt_first: bool,
     is_redundant: bool,
 }
@@ -41,7 +43,8 @@ impl Base {
 impl ActiveScheduler {
     pub(super) fn new(choice: &SchedulerChoice) -> Self {
         let base = Base::Configured(choice.build());
-        let mut new = Self { base, bounds: None, is_lowest_rtt_first: false, is_redundant: false };
+        let mut new =
+            Self { base, bounds: None, table_one: None, is_lowest_rtt_first: false, is_redundant: false };
         new.read_properties();
         new
     }
@@ -60,7 +63,8 @@ impl ActiveScheduler {
 
     fn read_properties(&mut self) {
         let base = self.base.inner();
-        self.is_lowest_rtt_first = base.is_lowest_rtt_first() && self.bounds.is_none();
+        let is_free = self.bounds.is_none() && self.table_one.is_none();
+        self.is_lowest_rtt_first = base.is_lowest_rtt_first() && is_free;
         self.is_redundant = base.is_redundant();
     }
 
@@ -69,7 +73,7 @@ impl ActiveScheduler {
         if let Base::Collector(collector) = &mut self.base { Some(collector) } else { None }
     }
 
-    /// See [`Scheduler::is_lowest_rtt_first`]; false while bounds are set.
+    /// See [`Scheduler::is_lowest_rtt_first`]; false while bounds or a rule are set.
     #[inline]
     pub(super) fn is_lowest_rtt_first(&self) -> bool {
         self.is_lowest_rtt_first
@@ -96,20 +100,33 @@ impl ActiveScheduler {
         }
     }
 
+    /// Sets or removes the rule that moves data off costly paths.
+    pub(super) fn set_offload(&mut self, rule: Option<Offload>) {
+        match rule {
+            Some(rule) => self.table_one.get_or_insert_default().set_rule(rule),
+            None => self.table_one = None,
+        }
+        self.read_properties();
+    }
+
     /// See [`Scheduler::assigned_path`].
     pub(super) fn assigned_path(&self, candidates: &[Candidate], len: u64) -> Option<usize> {
         self.base.inner().assigned_path(candidates, len)
     }
 
-    /// Picks a candidate for the next piece, within the bounds.
+    /// Picks a candidate for the next piece, within the bounds and by the rule.
     pub(super) fn pick(&mut self, candidates: &[Candidate], context: &SchedulerContext) -> Option<usize> {
         let pick = self.base.inner_mut().pick(candidates, context)?;
-        match &self.bounds {
+        let pick = match &self.bounds {
             Some(bounds) if bounds.is_exceeded(candidates, pick, context.len) => {
-                bounds.furthest_behind(candidates, context.len)
+                bounds.furthest_behind(candidates, context.len)?
             }
-            _ => Some(pick),
-        }
+            _ => pick,
+        };
+        Some(match &mut self.table_one {
+            Some(table_one) => table_one.redirect(pick, candidates, context),
+            None => pick,
+        })
     }
 
     /// See [`Scheduler::on_window_blocked`].
@@ -119,7 +136,8 @@ impl ActiveScheduler {
 
     /// See [`Scheduler::on_scheduled`].
     pub(super) fn on_scheduled(&mut self, path: PathId, len: u64) {
-        self.base.inner_mut().on_scheduled(path, len);
+        let turn = self.table_one.as_mut().map_or(path, |table_one| table_one.on_scheduled(path, len));
+        self.base.inner_mut().on_scheduled(turn, len);
         if let Some(bounds) = &mut self.bounds {
             bounds.on_scheduled(path, len);
         }
@@ -184,6 +202,24 @@ mod tests {
             let scheduler = ActiveScheduler::new(&kind.into());
             assert_eq!(scheduler.is_lowest_rtt_first(), kind == SchedulerKind::MinRtt, "{kind}");
             assert_eq!(scheduler.is_redundant(), kind == SchedulerKind::Redundant, "{kind}");
+        }
+    }
+
+    #[test]
+    fn every_scheduler_keeps_its_turns_while_a_rule_moves_half_of_the_slow_path() {
+        for kind in [SchedulerKind::RoundRobin, SchedulerKind::Share] {
+            let mut scheduler = ActiveScheduler::new(&kind.into());
+            scheduler.set_offload(Some(Offload { costly: vec![false, true], share: 0.5 }));
+            let candidates = [candidate(0, 10, 80_000), candidate(1, 100, 80_000)];
+            let mut bytes = [0; 2];
+            for _ in 0..80 {
+                let context =
+                    SchedulerContext { now: Instant::ZERO, len: PIECE, unsent: PIECE, window: 80_000 };
+                let i = scheduler.pick(&candidates, &context).expect("both paths have room");
+                scheduler.on_scheduled(candidates[i].path, PIECE);
+                bytes[i] += PIECE;
+            }
+            assert_eq!(bytes, [60_000, 20_000], "{kind}");
         }
     }
 }

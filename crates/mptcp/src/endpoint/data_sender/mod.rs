@@ -16,7 +16,7 @@ pub(super) use scheduling::FastPath;
 use super::timers::{Timer, TimerTable};
 use crate::Config;
 use crate::rec::collector::Collector;
-use crate::scheduler::Candidate;
+use crate::scheduler::{Candidate, Offload};
 use crate::subflow::Subflow;
 use active_scheduler::ActiveScheduler;
 use buffer::SendBuffer;
@@ -195,6 +195,11 @@ impl<P: Payload> DataSender<P> {
     /// Sets the target shares of the paths.
     pub(super) fn set_shares(&mut self, shares: &[f64]) {
         self.scheduler.set_shares(shares);
+    }
+
+    /// Sets or removes the rule that moves data off costly paths.
+    pub(super) fn set_offload(&mut self, rule: Option<Offload>) {
+        self.scheduler.set_offload(rule);
     }
 
     pub(super) fn check(&self) -> Result<(), &'static str> {

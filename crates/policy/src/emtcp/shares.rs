@@ -1,37 +1,4 @@
-//! Offload Controller (Chen et al. 2013, section III and Table I): whether to move data, and how
-//! much.
-
-/// Decision of Table I, with its S in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    /// Offload S bytes to the Wi-Fi subflow.
-    Offload(u64),
-    /// Send S bytes via the LTE subflow.
-    Keep(u64),
-    /// Neither path has a window: congestion control decides.
-    CongestionControl,
-    /// LTE receives nothing, or Wi-Fi is busy: change nothing.
-    Nothing,
-}
-
-/// Table I, line by line.
-///
-/// `t_rx`: LTE is about to receive. `wifi_idle`: `ST_WiFi` is idle. `s_b`: bytes in the transport's
-/// buffer. `s_wifi`, `s_lte`: congestion windows in bytes, 0 for a subflow that can send nothing.
-/// LTE stands for the costly paths, Wi-Fi for the cheap ones.
-pub fn table_one(t_rx: bool, wifi_idle: bool, s_b: u64, s_wifi: u64, s_lte: u64) -> Verdict {
-    if t_rx && wifi_idle {
-        if s_wifi > 0 {
-            Verdict::Offload(s_b.min(s_wifi))
-        } else if s_lte > 0 {
-            Verdict::Keep(s_b.min(s_lte))
-        } else {
-            Verdict::CongestionControl
-        }
-    } else {
-        Verdict::Nothing
-    }
-}
+//! Division of the data over the paths for a share of the costly paths' data.
 
 /// Share of all data that each path carries when `share` of the costly paths' data is moved.
 ///
@@ -60,26 +27,6 @@ pub fn shares(share: f64, costly: &[bool], up: &[bool]) -> Vec<f64> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-
-    #[test]
-    fn table_one_matches_the_paper() {
-        use Verdict::{CongestionControl, Keep, Nothing, Offload};
-        // T_RX, Wi-Fi idle, S_B, S_WiFi, S_LTE
-        let table = [
-            (true, true, 5000, 3000, 9000, Offload(3000)),
-            (true, true, 2000, 3000, 9000, Offload(2000)),
-            (true, true, 2000, 3000, 0, Offload(2000)),
-            (true, true, 5000, 0, 9000, Keep(5000)),
-            (true, true, 5000, 0, 4000, Keep(4000)),
-            (true, true, 5000, 0, 0, CongestionControl),
-            (true, false, 5000, 3000, 9000, Nothing),
-            (false, true, 5000, 3000, 9000, Nothing),
-            (false, false, 5000, 0, 0, Nothing),
-        ];
-        for (t_rx, idle, s_b, s_wifi, s_lte, wanted) in table {
-            assert_eq!(table_one(t_rx, idle, s_b, s_wifi, s_lte), wanted);
-        }
-    }
 
     #[test]
     fn shares_match_hand_computed_values() {
