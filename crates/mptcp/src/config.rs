@@ -218,6 +218,23 @@ impl Config {
             ..Self::default()
         }
     }
+
+    /// Multipath TCP of the MPTCP-NS3 project for ns-3 of 2011 to 2013, which the eMTCP paper used:
+    /// one send buffer for the connection, and round robin in pieces of an MSS over the subflows
+    /// with an available window.
+    ///
+    /// Its congestion controls are `RTT_Compensator` (its default, here [`Lia`](CongestionKind::Lia)),
+    /// `Linked_Increases`, `Fully_Coupled` and `Uncoupled_TCPs` ([`Reno`](CongestionKind::Reno)). The
+    /// retransmission timeout is at least a second. All else is as in the default.
+    pub fn ns3_mptcp_2012() -> Self {
+        Self {
+            scheduler: SchedulerKind::RoundRobin.into(),
+            congestion: CongestionKind::Lia.into(),
+            subflow_buffer: u64::MAX,
+            min_rto: Duration::from_secs(1),
+            ..Self::default()
+        }
+    }
 }
 
 /// Receive buffer in bytes with which no subflow stalls while another recovers from a loss: twice

@@ -66,6 +66,7 @@ fn transport(keys: &str) -> mptcp::Config {
 fn preset_fills_absent_keys_and_given_keys_override_it() {
     assert_eq!(transport(""), mptcp::Config::default());
     assert_eq!(transport("preset = \"linux\""), mptcp::Config::linux());
+    assert_eq!(transport("preset = \"ns3-mptcp-2012\""), mptcp::Config::ns3_mptcp_2012());
     let keys = "preset = \"linux\"\nrack = false\ncongestion = \"reno\"\nautotune = \"off\"\n\
                 recv_buffer = \"1MiB\"\necn = \"request\"\npacing = true";
     let expected = mptcp::Config {

@@ -1,6 +1,6 @@
 //! Keys of `[transport]` without effect.
 //!
-//! A value counts as given if neither preset has it: the presets fill in keys that the protocol
+//! A value counts as given if no preset has it: the presets fill in keys that the protocol
 //! does not use.
 
 use super::{Warning, World, has, names, second_path, single_path};
@@ -36,9 +36,10 @@ pub(super) fn check(experiment: &Experiment, world: World, warnings: &mut Vec<Wa
     }
 }
 
-/// True if the value differs from both presets.
+/// True if the value differs from all presets.
 fn is_given<T: PartialEq>(value: impl Fn(&Config) -> &T, config: &Config) -> bool {
-    *value(config) != *value(&Config::default()) && *value(config) != *value(&Config::linux())
+    let presets = [Config::default(), Config::linux(), Config::ns3_mptcp_2012()];
+    presets.iter().all(|preset| *value(config) != *value(preset))
 }
 
 /// The preset that most switches agree with, for keys whose value may be that of the preset.

@@ -35,6 +35,7 @@ impl Builder<'_, '_> {
         };
         let mut config = match fields.text("preset") {
             Some("linux") => Config::linux(),
+            Some("ns3-mptcp-2012") => Config::ns3_mptcp_2012(),
             _ => Config::default(),
         };
         config.mptcp = protocol == Protocol::Mptcp;

@@ -34,7 +34,7 @@ pub(super) static TRANSPORT: Table = Table {
             name: "preset",
             shape: Shape::Choice(&PRESETS),
             need: Default("\"rfc\""),
-            doc: "Defaults of absent keys: the values of this table, or the values of Linux.",
+            doc: "Defaults of absent keys: the values of this table, or those of an implementation.",
             example: "\"linux\"",
         },
         Key {
@@ -408,9 +408,14 @@ static REMOVALS: [Choice; Removal::ALL.len()] = choices_of!(Removal);
 static SCHEDULERS: [Choice; SchedulerKind::ALL.len()] = choices_of!(SchedulerKind);
 static CONGESTION: [Choice; CongestionKind::ALL.len()] = choices_of!(CongestionKind);
 
-static PRESETS: [Choice; 2] = [
+static PRESETS: [Choice; 3] = [
     choice("rfc", "the defaults of this table"),
     choice("linux", "the defaults of Linux 6: `cubic`, `linux`, and most of the features below"),
+    choice(
+        "ns3-mptcp-2012",
+        "Multipath TCP for ns-3, as the eMTCP paper used it: `round-robin`, `lia`, `min_rto = \"1s\"`. \
+         Its other congestion controls are `reno`, `linked-increases` and `fully-coupled`",
+    ),
 ];
 
 static ECN: [Choice; 3] = [
