@@ -33,7 +33,7 @@ pub fn facts(experiment: &Experiment) -> Vec<(String, String)> {
         facts.push((format!("Cell {}", cell.name), text));
     }
     for (i, config) in experiment.traffic.iter().enumerate() {
-        facts.push((format!("Connection {}", i + 1), traffic(config)));
+        facts.push((format!("Connection {}", i + 1), traffic(experiment, config)));
     }
     for spec in &experiment.background {
         facts.push(("Background".to_owned(), background(experiment, spec)));
@@ -232,7 +232,7 @@ fn queue_text(queue: QueueLimit) -> String {
     }
 }
 
-fn traffic(config: &TrafficConfig) -> String {
+fn traffic(experiment: &Experiment, config: &TrafficConfig) -> String {
     let mut text = match &config.kind {
         Kind::Bulk => "bulk".to_owned(),
         Kind::Cbr { rate, packet } => {
@@ -256,6 +256,9 @@ fn traffic(config: &TrafficConfig) -> String {
     }
     if let Some(stop) = config.stop {
         let _ = write!(text, ", until {}", seconds(stop));
+    }
+    if let Some(path) = config.tcp_path.and_then(|path| experiment.paths.get(path)) {
+        let _ = write!(text, ", TCP over {}", path.name);
     }
     text
 }

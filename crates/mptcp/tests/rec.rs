@@ -1,6 +1,7 @@
 //! MPTCP-rec on whole connections: negotiation, rates, reports, path removal, and its end.
 
 use crate::pair::{CLIENT, Pair, PathModel, SERVER};
+use tandem_mptcp::rec::Observed;
 use tandem_mptcp::rec::state::State;
 use tandem_mptcp::{Config, PathId, Rec, RecInfo};
 use units::Instant;
@@ -181,4 +182,23 @@ fn worst_path_is_removed_and_restored() {
     }
     assert!(out > 20 && in_use > 20, "out {out}, in use {in_use}");
     assert!(info(&mut pair, SERVER, 0).removals > 3);
+}
+
+/// MPTCP's window contains out-of-order data (RFC 8684, section 3.3.1): while the application reads
+/// at once, it does not announce blocking.
+#[test]
+fn advertised_window_removes_no_path_while_the_application_reads() {
+    for seed in 0..10 {
+        let removals = |observed| {
+            let rec = with(Some(Rec { observed, ..Rec::default() }));
+            let paths = vec![PathModel::lossy(300, 0.02), PathModel::lossy(10, 0.005)];
+            let mut pair = Pair::with(seed, rec.clone(), rec, paths);
+            pair.to_write[SERVER] = 10_000_000;
+            pair.connect();
+            pair.run_until(Instant::from_secs(30));
+            info(&mut pair, SERVER, 0).removals
+        };
+        assert!(removals(Observed::Free) > 0, "seed {seed}");
+        assert_eq!(removals(Observed::Advertised), 0, "seed {seed}");
+    }
 }

@@ -5,12 +5,13 @@ use report::TextStyle;
 use std::num::NonZeroUsize;
 use tandem_papers::mptcp_rec::model::{GridPoint, LossKind};
 use tandem_papers::mptcp_rec::schemes::{self, Role, Scheme};
-use tandem_papers::mptcp_rec::{Group, Metric, Options, Reproduction, reproduce};
+use tandem_papers::mptcp_rec::{Background, Group, Metric, Options, Reproduction, reproduce};
 use units::Duration;
 
 /// Reproduction with two buffers, two kinds of loss, runs of 12 s and three seeds.
 fn run(schemes: Vec<Scheme>, jobs: usize) -> Reproduction {
-    let point = |buffer_kb, loss| GridPoint { buffer_kb, loss, average: 0.02 };
+    let point =
+        |buffer_kb, loss| GridPoint { buffer_kb, loss, average: 0.02, background: Background::Datagrams };
     let options = Options {
         seeds: 3,
         duration: Duration::from_secs(12),
@@ -76,7 +77,7 @@ fn report_without_the_papers_scheme_makes_no_claim() {
     let schemes = [schemes::standard(), schemes::sender_side()].concat();
     let result = run(schemes, 2);
     assert_eq!(result.proposed(), None);
-    assert!(result.headline().is_none());
+    assert!(result.headline().is_empty() && result.ablation().is_none());
     let json = result.to_json();
     assert!(json["summary"].is_null() && json["grid"][0]["mptcp_rec"].is_null());
     let page = result.page().to_html();

@@ -80,22 +80,33 @@ pub(crate) struct Connection {
     pub(crate) config: TrafficConfig,
 }
 
-/// Endpoint settings shared by all connections of an experiment.
-pub(crate) fn transport_config(experiment: &Experiment) -> Arc<mptcp::Config> {
-    Arc::new(mptcp::Config {
-        mptcp: experiment.transport.protocol == Protocol::Mptcp,
-        ..experiment.transport.config.clone()
-    })
+/// Endpoint settings of an experiment, which its connections share.
+#[derive(Debug)]
+pub(crate) struct TransportConfigs {
+    transport: Arc<mptcp::Config>,
+    /// Of connections with a `tcp_path`.
+    tcp: Arc<mptcp::Config>,
+}
+
+impl TransportConfigs {
+    pub(crate) fn new(experiment: &Experiment) -> Self {
+        let config = |mptcp| Arc::new(mptcp::Config { mptcp, ..experiment.transport.config.clone() });
+        Self { transport: config(experiment.transport.protocol == Protocol::Mptcp), tcp: config(false) }
+    }
+
+    fn of(&self, traffic: &TrafficConfig) -> &Arc<mptcp::Config> {
+        if traffic.tcp_path.is_some() { &self.tcp } else { &self.transport }
+    }
 }
 
 impl Connection {
-    /// `transport` is the result of [`transport_config`].
     pub(crate) fn new(
         experiment: &Experiment,
-        transport: &Arc<mptcp::Config>,
+        transports: &TransportConfigs,
         config: &TrafficConfig,
         seed: Seed,
     ) -> Self {
+        let transport = transports.of(config);
         let video = match &config.kind {
             Kind::Video(video) => Some(Box::new(VideoExchange::new(video, config))),
             _ => None,
@@ -134,6 +145,14 @@ impl Connection {
             connection.sender().set_energy_costs(&costs);
         }
         connection
+    }
+
+    /// Path of a connection that uses a single one.
+    pub(crate) fn tcp_path(&self, experiment: &Experiment) -> Option<usize> {
+        self.config.tcp_path.or(match experiment.transport.protocol {
+            Protocol::Tcp { path } => Some(path),
+            Protocol::Mptcp => None,
+        })
     }
 
     /// Sets or cancels the time at which a lost path is opened again.

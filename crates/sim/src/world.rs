@@ -2,12 +2,12 @@
 
 use crate::background::Background;
 use crate::capture::Capture;
-use crate::connection::{Connection, End};
+use crate::connection::{Connection, End, TransportConfigs};
 use crate::delivery::DeliveryRecorder;
 use crate::egress::{Egress, NextHop, record_departure};
 use crate::event_queue::EventQueue;
 use crate::event_source::{EventSource, SourceNumbers};
-use crate::experiment::{Experiment, Protocol};
+use crate::experiment::Experiment;
 use crate::lookahead::Lookahead;
 use crate::network::Network;
 use crate::packet::PacketLabel;
@@ -43,7 +43,7 @@ pub(crate) struct World<'a> {
 impl<'a> World<'a> {
     pub(crate) fn new(experiment: &'a Experiment) -> Self {
         let network = Network::new(experiment);
-        let transport = crate::connection::transport_config(experiment);
+        let transports = TransportConfigs::new(experiment);
         let connections: Vec<Connection> = experiment
             .traffic
             .iter()
@@ -51,7 +51,7 @@ impl<'a> World<'a> {
             .map(|(i, config)| {
                 let seed = experiment.seed.derive("connection").derive(&i.to_string());
                 info_span!("connection", id = i)
-                    .in_scope(|| Connection::new(experiment, &transport, config, seed))
+                    .in_scope(|| Connection::new(experiment, &transports, config, seed))
             })
             .collect();
         let has_middleboxes = network.paths.iter().any(|path| path.middleboxes.is_some());
@@ -236,11 +236,10 @@ impl<'a> World<'a> {
         if self.connections[i].config.start > now {
             return;
         }
+        let tcp_path = self.connections[i].tcp_path(self.experiment);
         for path in 0..self.network.paths.len() {
             let state = &self.network.paths[path];
-            if let Protocol::Tcp { path: tcp_path } = self.experiment.transport.protocol
-                && tcp_path != path
-            {
+            if tcp_path.is_some_and(|only| only != path) {
                 continue;
             }
             if state.present && state.wanted {

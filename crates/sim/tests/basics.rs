@@ -4,7 +4,7 @@ mod support;
 
 use support::{one_path, path, wifi_lte};
 use tandem_sim::{Outcome, run};
-use traffic::Kind;
+use traffic::{Kind, TrafficConfig};
 use units::{Bitrate, Bytes, Duration, Instant, Probability, Seed};
 
 fn goodput(outcome: &Outcome) -> f64 {
@@ -25,6 +25,24 @@ fn two_paths_carry_more_than_one() {
     assert!(goodput(&outcome) > 85.0, "{}", goodput(&outcome));
     assert!(outcome.paths[0].rate_down_mbps > 1.5, "{:#?}", outcome.paths);
     assert_eq!(outcome.connections[0].protocol, "mptcp");
+}
+
+#[test]
+fn a_tcp_connection_beside_multipath_tcp_keeps_to_its_path() {
+    let mut experiment = wifi_lte(Kind::Bulk, 20);
+    experiment.paths = ["first", "second"].map(|name| path(name, "huang2012.wifi", 10.0, 20)).to_vec();
+    experiment.traffic.push(TrafficConfig { tcp_path: Some(1), ..TrafficConfig::new(Kind::Bulk) });
+    let beside = run(&experiment);
+    let protocols = beside.connections.iter().map(|connection| connection.protocol).collect::<Vec<_>>();
+    assert_eq!(protocols, ["mptcp", "tcp"]);
+    // Both share the second path; the first is Multipath TCP's.
+    assert!(goodput(&beside) > 17.0, "{beside:#?}");
+    assert!((1.0..8.0).contains(&beside.connections[1].goodput_mbps), "{beside:#?}");
+    experiment.paths[1].leave_at = Some(Instant::from_secs(10));
+    let outcome = run(&experiment);
+    let delivered = |outcome: &Outcome, i: usize| outcome.connections[i].delivered_bytes as f64;
+    assert!(delivered(&outcome, 1) < 0.6 * delivered(&beside, 1), "it has no other path");
+    assert!(delivered(&outcome, 0) > 0.8 * delivered(&beside, 0));
 }
 
 #[test]

@@ -276,7 +276,6 @@ impl Timed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Direction;
     use proptest::prelude::*;
     use units::{Bitrate, Bytes, Duration};
 
@@ -286,7 +285,7 @@ mod tests {
         Kind::Cbr { rate: Bitrate::from_bps(rate_bps), packet: Bytes::new(packet) }
     }
     fn config(kind: Kind, stop: Option<Instant>, on_full: OnFull) -> TrafficConfig {
-        TrafficConfig { kind, direction: Direction::Down, start: Instant::from_secs(1), stop, on_full }
+        TrafficConfig { start: Instant::from_secs(1), stop, on_full, ..TrafficConfig::new(kind) }
     }
     /// Drives an application by its schedule alone and returns the times and sizes of its writes.
     fn drive(app: &mut App, until: Instant, room: u64) -> Vec<(Instant, u64)> {

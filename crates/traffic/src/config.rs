@@ -22,6 +22,9 @@ pub struct TrafficConfig {
     pub stop: Option<Instant>,
     /// Effect of a full send buffer on a timed write; the other kinds always wait.
     pub on_full: OnFull,
+    /// Index of the path that carries it by plain TCP in a simulation; `None` for the transport of
+    /// the experiment.
+    pub tcp_path: Option<usize>,
 }
 
 /// The data of an application.
@@ -84,7 +87,14 @@ impl TrafficConfig {
     /// An application that sends `kind` from the server to the device, from time zero and without
     /// a stop, with [`OnFull::Wait`].
     pub const fn new(kind: Kind) -> Self {
-        Self { kind, direction: Direction::Down, start: Instant::ZERO, stop: None, on_full: OnFull::Wait }
+        Self {
+            kind,
+            direction: Direction::Down,
+            start: Instant::ZERO,
+            stop: None,
+            on_full: OnFull::Wait,
+            tcp_path: None,
+        }
     }
 }
 

@@ -37,7 +37,7 @@ pub(crate) use play::{CmcdMode, Play};
 pub(crate) use plot::{Plot, PlotFile, PlotFormat};
 pub(crate) use profiles::{Completions, Profiles};
 pub(crate) use proxy::{Proxy, ProxyCommand, ProxyPasswd, ProxyRules, ProxyStatus};
-pub(crate) use reproduce::{Paper, Reproduce, World};
+pub(crate) use reproduce::{Paper, RecBackground, Reproduce, World};
 pub(crate) use run::Run;
 pub(crate) use schema::Schema;
 pub(crate) use serve::{Serve, ServeCommand, ServeOptions};

@@ -35,6 +35,9 @@ pub(crate) struct Reproduce {
     /// mptcp-rec: duration of each run, such as 30s [default: 120s, as in the paper]
     #[arg(long, value_name = "TIME", value_parser = time_of_a_second)]
     pub(crate) duration: Option<units::Duration>,
+    /// mptcp-rec: protocols of the background traffic
+    #[arg(long, value_name = "KIND", default_value = "udp")]
+    pub(crate) background: RecBackground,
     /// Number of seeds of each case [default: 30; emtcp on the kernel: 3]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) seeds: Option<u32>,
@@ -78,6 +81,24 @@ pub(crate) enum World {
     Sim,
     /// Linux, over emulated links
     Kernel,
+}
+
+/// Background traffic of the MPTCP-rec paper.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RecBackground {
+    /// Datagrams, whose rate is the paper's at any load
+    Udp,
+    /// 90 % over TCP, which backs off, as in the paper
+    Tcp,
+}
+
+impl From<RecBackground> for papers::mptcp_rec::Background {
+    fn from(background: RecBackground) -> Self {
+        match background {
+            RecBackground::Udp => Self::Datagrams,
+            RecBackground::Tcp => Self::Tcp,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

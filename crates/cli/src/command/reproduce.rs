@@ -1,6 +1,6 @@
 //! `tandem reproduce`.
 
-use crate::arguments::{Paper, Reproduce, World};
+use crate::arguments::{Paper, RecBackground, Reproduce, World};
 use crate::chromium::Browser;
 use crate::command::lwi_page::{pages, payload_down};
 use crate::failure::{Failure, reason};
@@ -30,6 +30,7 @@ pub(crate) fn run(arguments: &Reproduce, terminal: Terminal) -> Result<(), Failu
     for (given, option, applies) in [
         (on == World::Kernel, "--on kernel", fitted),
         (arguments.duration.is_some(), "--duration", !fitted),
+        (arguments.background != RecBackground::Udp, "--background", !fitted),
         (arguments.calibration.is_some(), "--calibration", fitted),
         (arguments.calibrate, "--calibrate", fitted && on == World::Sim),
         (!arguments.policies.is_empty(), "--policies", paper == Paper::Lwi),
@@ -109,6 +110,7 @@ fn provenance(arguments: &Reproduce) -> Provenance {
         .option("paper", [name(arguments.paper)])
         .option("--on", (arguments.on == World::Kernel).then_some("kernel"))
         .option("--duration", arguments.duration)
+        .option("--background", (arguments.background == RecBackground::Tcp).then_some("tcp"))
         .option("--seeds", arguments.seeds)
         .option("--policies", (!policies.is_empty()).then(|| policies.join(",")))
         .option("--send-buffer", arguments.send_buffer)
@@ -180,7 +182,7 @@ fn mptcp_rec(arguments: &Reproduce, terminal: Terminal) -> Results {
         seeds: seeds(arguments, 30),
         duration: arguments.duration.unwrap_or(mptcp_rec::model::paper_duration()),
         jobs: parallel::jobs(arguments.jobs),
-        grid: mptcp_rec::model::grid(),
+        grid: mptcp_rec::model::grid(arguments.background.into()),
         schemes: mptcp_rec::schemes::all(),
     };
     let result = with_progress(terminal, |progress| mptcp_rec::reproduce(&options, progress));

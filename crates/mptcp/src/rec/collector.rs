@@ -2,7 +2,7 @@
 //! which order.
 
 use super::blocking::BlockingIndicator;
-use super::{Rec, Removal};
+use super::{Observed, Rec, Removal};
 use crate::PathId;
 use crate::scheduler::{Candidate, Scheduler, SchedulerContext};
 use units::{Duration, Instant};
@@ -54,6 +54,11 @@ impl Collector {
     /// Takes the rate that the receiver reports for `path`, in bytes per second.
     pub(crate) fn set_rate(&mut self, path: PathId, rate: u32) {
         self.state_mut(path).rate = rate;
+    }
+
+    /// Returns the observed quantity of the receive buffer.
+    pub(crate) fn observed(&self) -> Observed {
+        self.settings.observed
     }
 
     /// Resets `path` for a new subflow.

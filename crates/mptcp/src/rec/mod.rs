@@ -49,6 +49,17 @@ named_enum! {
     }
 }
 
+named_enum! {
+    /// The sender's observation of the receive buffer.
+    Observed {
+        #[default]
+        Free => "free", "the advertised window less the out-of-order data in the receiver's reports";
+        /// The paper's awnd. The window of Multipath TCP contains out-of-order data (RFC 8684,
+        /// section 3.3.1).
+        Advertised => "advertised", "the advertised window, as in the paper; it does not fall while the application reads at once";
+    }
+}
+
 /// The settings of MPTCP-rec. It is used only if both ends have them; each switch works by itself.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rec {
@@ -79,6 +90,8 @@ pub struct Rec {
     pub hold: u16,
     /// Path to leave out.
     pub removal: Removal,
+    /// The observed quantity of the receive buffer.
+    pub observed: Observed,
 }
 
 impl Default for Rec {
@@ -95,6 +108,7 @@ impl Default for Rec {
             observations: 8,
             hold: 8,
             removal: Removal::Worst,
+            observed: Observed::Free,
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Aggregation over the grid: change from one scheme to another, paired by seed. Runs of one seed
 //! have the same losses and background, so that pairing reduces the variance.
 
+use super::background::Background;
 use super::measure::{Metric, Run};
-use super::model::GridPoint;
+use super::model::{GridPoint, LossKind, PRINTED_BUFFER_KB};
 use super::reproduce::Reproduction;
 use experiments::stats;
 use report::Estimate;
@@ -10,19 +11,46 @@ use report::Estimate;
 /// Grid points that are aggregated together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Group {
-    /// Points with a constrained buffer, which the paper is about.
+    /// Buffers that can show the printed peak offset.
+    Printed,
+    /// Buffers that are constrained most.
     Small,
-    /// All points.
+    /// Both loss models on every link.
+    BothLosses,
+    /// All points with the grid's background.
     All,
+    /// The points with the other background.
+    OtherBackground,
 }
 
 impl Group {
-    /// Both groups.
-    pub const BOTH: [Self; 2] = [Self::Small, Self::All];
+    /// All groups.
+    pub const ALL: [Self; 5] =
+        [Self::Printed, Self::Small, Self::BothLosses, Self::All, Self::OtherBackground];
 
-    /// Whether the group contains a point.
-    pub fn contains(self, point: &GridPoint) -> bool {
-        self == Self::All || point.is_small()
+    /// Key in results.
+    pub const fn key(self) -> &'static str {
+        match self {
+            Self::Printed => "printed_buffers",
+            Self::Small => "small_buffers",
+            Self::BothLosses => "both_losses",
+            Self::All => "all",
+            Self::OtherBackground => "other_background",
+        }
+    }
+
+    /// Whether the group contains a point of a grid with this background.
+    pub fn contains(self, point: &GridPoint, background: Background) -> bool {
+        if self == Self::OtherBackground {
+            return point.background != background;
+        }
+        let belongs = match self {
+            Self::Printed => point.buffer_kb >= PRINTED_BUFFER_KB,
+            Self::Small => point.is_small(),
+            Self::BothLosses => point.loss == LossKind::Both,
+            _ => true,
+        };
+        belongs && point.background == background
     }
 }
 
@@ -66,7 +94,7 @@ impl Reproduction {
 
     /// Summary of the change from scheme `against` to `scheme` over a group of points.
     pub fn grid_summary(&self, metric: &Metric, scheme: usize, against: usize, group: Group) -> GridSummary {
-        let points: Vec<usize> = (0..self.grid.len()).filter(|&i| group.contains(&self.grid[i])).collect();
+        let points: Vec<usize> = self.points_of(group).collect();
         let changes: Vec<Vec<f64>> =
             points.iter().map(|&point| self.changes(metric, scheme, against, point)).collect();
         let seeds = changes.iter().map(Vec::len).min().unwrap_or(0);
@@ -90,13 +118,16 @@ impl Reproduction {
         }
     }
 
+    /// Indices of a group's points.
+    pub fn points_of(&self, group: Group) -> impl Iterator<Item = usize> {
+        let background = self.background();
+        (0..self.grid.len()).filter(move |&i| group.contains(&self.grid[i], background))
+    }
+
     /// Mean of a value over the points where every scheme runs, over the seeds that every scheme
     /// has.
     pub fn common_mean(&self, of: impl Fn(&Run) -> f64, scheme: usize) -> Estimate {
-        let points: Vec<&[Run]> = (0..self.grid.len())
-            .filter(|&i| self.grid[i].is_common())
-            .map(|i| self.runs(scheme, i))
-            .collect();
+        let points: Vec<&[Run]> = self.common().map(|i| self.runs(scheme, i)).collect();
         let seeds =
             (self.reduced_seeds as usize).min(points.iter().map(|runs| runs.len()).min().unwrap_or(0));
         let means: Vec<f64> = (0..seeds)
@@ -105,10 +136,27 @@ impl Reproduction {
         stats::estimate(&means)
     }
 
+    /// Change from the baseline to a scheme at the common points of a group: means over the points
+    /// of each seed, in percent. The second estimate is the scheme's mean itself.
+    pub fn common_change(&self, metric: &Metric, scheme: usize, group: Group) -> (Estimate, Estimate) {
+        let background = self.background();
+        let points: Vec<usize> =
+            self.common().filter(|&i| group.contains(&self.grid[i], background)).collect();
+        let over_points = |of: &dyn Fn(usize) -> Vec<f64>| {
+            let all: Vec<Vec<f64>> = points.iter().map(|&point| of(point)).collect();
+            let seeds = all.iter().map(Vec::len).min().unwrap_or(0);
+            let mean = |seed: usize| stats::mean(&all.iter().map(|point| point[seed]).collect::<Vec<_>>());
+            stats::estimate(&(0..seeds).map(mean).collect::<Vec<_>>())
+        };
+        let changes = over_points(&|point| self.changes(metric, scheme, 0, point));
+        let values = over_points(&|point| self.runs(scheme, point).iter().map(metric.of).collect());
+        (changes, values)
+    }
+
     /// Median of a scheme's means over the points with one buffer.
     pub fn buffer_median(&self, metric: &Metric, scheme: usize, buffer_kb: u64) -> f64 {
         let means: Vec<f64> = (0..self.grid.len())
-            .filter(|&i| self.grid[i].buffer_kb == buffer_kb)
+            .filter(|&i| self.grid[i].buffer_kb == buffer_kb && self.grid[i].background == self.background())
             .map(|i| self.estimate(metric, scheme, i).mean)
             .collect();
         stats::median(&means)
@@ -118,7 +166,6 @@ impl Reproduction {
 #[cfg(test)]
 mod tests {
     use super::super::measure::Work;
-    use super::super::model::LossKind;
     use super::super::schemes;
     use super::*;
     use units::Duration;
@@ -140,7 +187,12 @@ mod tests {
 
     /// Two schemes at three points, the first two with 64 KB: goodput by scheme, point and seed.
     fn reproduction(goodput: [[[f64; 3]; 3]; 2]) -> Reproduction {
-        let point = |buffer_kb, average| GridPoint { buffer_kb, loss: LossKind::Uniform, average };
+        let point = |buffer_kb, average| GridPoint {
+            buffer_kb,
+            loss: LossKind::Uniform,
+            average,
+            background: Background::Datagrams,
+        };
         Reproduction {
             seeds: 3,
             reduced_seeds: 3,

@@ -3,6 +3,7 @@
 use super::grid_summary::Group;
 use super::measure::Metric;
 use super::paper;
+use super::readings;
 use super::reproduce::Reproduction;
 use super::schemes::Role;
 use report::Estimate;
@@ -21,6 +22,8 @@ const fn role(role: Role) -> &'static str {
     match role {
         Role::Standard => "standard",
         Role::Proposed => "proposed",
+        Role::Reading => "reading",
+        Role::Sweep => "sweep",
         Role::Part => "part",
         Role::Variant => "variant",
         Role::SenderSide => "sender-side",
@@ -37,8 +40,13 @@ impl Reproduction {
             "fewer_seeds": self.reduced_seeds,
             "duration_s": seconds,
             "grid": (0..self.grid.len()).map(|i| self.point_json(i)).collect::<Vec<_>>(),
+            "background": self.background().name(),
             "summary": self.summary_json(Group::All),
+            "summary_printed_buffers": self.summary_json(Group::Printed),
             "summary_small_buffers": self.summary_json(Group::Small),
+            "summary_both_losses": self.summary_json(Group::BothLosses),
+            "summary_other_background": self.summary_json(Group::OtherBackground),
+            "readings": self.ablation_schemes().into_iter().map(|i| self.reading_json(i)).collect::<Vec<_>>(),
             "paper_figures": {
                 "throughput_gain": paper::THROUGHPUT_GAIN,
                 "delay_reduction": paper::DELAY_REDUCTION,
@@ -66,6 +74,7 @@ impl Reproduction {
         object.insert("buffer_kb".into(), point.buffer_kb.into());
         object.insert("loss".into(), point.loss.name().into());
         object.insert("average_loss".into(), number(point.average));
+        object.insert("background".into(), point.background.name().into());
         for scheme in self.standards() {
             object.insert(self.schemes[scheme].key.replace('-', "_"), metrics(scheme));
         }
@@ -84,6 +93,9 @@ impl Reproduction {
     /// Medians over the grid as ratios, and the number of points that reach the paper's figure.
     fn summary_json(&self, group: Group) -> Value {
         let Some(proposed) = self.proposed() else { return Value::Null };
+        if self.points_of(group).next().is_none() {
+            return Value::Null;
+        }
         let of = |metric: &Metric| self.grid_summary(metric, proposed, 0, group);
         let (goodput, delay) = (of(&Metric::GOODPUT), of(&Metric::DELAY));
         let (jitter, peak) = (of(&Metric::JITTER), of(&Metric::PEAK));
@@ -99,6 +111,20 @@ impl Reproduction {
                 "peak_out_of_order_ratio": peak.reached,
             },
         })
+    }
+
+    /// Changes of a reading from standard MPTCP in percent, by group of buffers.
+    fn reading_json(&self, scheme: usize) -> Value {
+        let mut object = Map::new();
+        object.insert("scheme".into(), self.schemes[scheme].key.as_str().into());
+        for group in readings::GROUPS {
+            let mut changes = Map::new();
+            for metric in &readings::METRICS {
+                changes.insert(metric.key.into(), estimate(self.common_change(metric, scheme, group).0));
+            }
+            object.insert(group.key().into(), Value::Object(changes));
+        }
+        Value::Object(object)
     }
 
     /// Means of a scheme over the points where every scheme runs.

@@ -25,6 +25,8 @@ pub const PATHS: [PaperPath; 3] = [
 pub const DURATION_S: u64 = 120;
 /// Maximum rate of background traffic, as a share of the access rate (section 5.1).
 pub const MAX_BACKGROUND_SHARE: f64 = 0.5;
+/// Share of the background traffic's bytes over TCP (section 5.1).
+pub const TCP_BACKGROUND_SHARE: f64 = 0.9;
 /// Throughput ratio of MPTCP-rec to standard MPTCP, minus one (section 5.2, Fig. 8).
 pub const THROUGHPUT_GAIN: f64 = 0.4093;
 /// One minus the ratio of the end-to-end delays of MPTCP-rec and standard MPTCP (section 5.2, Fig.

@@ -1,7 +1,8 @@
 //! Runs all simulations of the reproduction.
 
+use super::background::Background;
 use super::measure::Run;
-use super::model::{GridPoint, SMALL_BUFFER_KB, experiment};
+use super::model::{GridPoint, PRINTED_BUFFER_KB, experiment};
 use super::schemes::{Role, Scheme};
 use experiments::parallel;
 use sim::{DeliveryOutcome, Experiment};
@@ -60,25 +61,32 @@ fn reduced_seeds(seeds: u64) -> u64 {
 }
 
 /// Number of seeds of a scheme at a point.
-fn seeds_at(scheme: usize, schemes: &[Scheme], point: &GridPoint, seeds: u64) -> u64 {
+fn seeds_at(scheme: usize, schemes: &[Scheme], is_common: bool, seeds: u64) -> u64 {
     let proposed = schemes.iter().position(|scheme| scheme.role == Role::Proposed);
-    if scheme == 0 || Some(scheme) == proposed {
-        seeds
-    } else if schemes[scheme].role == Role::Standard || point.is_common() {
-        reduced_seeds(seeds)
-    } else {
-        0
+    match schemes[scheme].role {
+        _ if scheme == 0 || Some(scheme) == proposed => seeds,
+        Role::Reading if is_common => seeds,
+        _ if is_common => reduced_seeds(seeds),
+        Role::Standard => reduced_seeds(seeds),
+        _ => 0,
     }
+}
+
+/// Background of a grid, apart from its points for comparison.
+fn main_background(grid: &[GridPoint]) -> Background {
+    grid.first().map_or(Background::Datagrams, |point| point.background)
 }
 
 /// Runs everything; `progress` receives the number of finished runs and of all runs.
 pub fn reproduce(options: &Options, progress: &(dyn Fn(usize, usize) + Sync)) -> Reproduction {
     let Options { grid, schemes, .. } = options;
-    // Charts over time show a point with a constrained buffer and both loss models.
+    let background = main_background(grid);
+    let is_common = |point: &GridPoint| point.is_common(background);
+    // Charts over time show a buffer that fits the printed peak, and both loss models.
     let shown_at = grid
         .iter()
-        .position(|point| point.is_common() && point.buffer_kb == SMALL_BUFFER_KB)
-        .or_else(|| grid.iter().position(GridPoint::is_common))
+        .position(|point| is_common(point) && point.buffer_kb == PRINTED_BUFFER_KB)
+        .or_else(|| grid.iter().position(is_common))
         .unwrap_or(0);
     // They show the baseline and the proposed scheme, or the second baseline without a proposed
     // one.
@@ -87,7 +95,7 @@ pub fn reproduce(options: &Options, progress: &(dyn Fn(usize, usize) + Sync)) ->
     let mut work: Vec<(usize, usize, u64)> = Vec::new();
     for scheme in 0..schemes.len() {
         for (i, point) in grid.iter().enumerate() {
-            let seeds = seeds_at(scheme, schemes, point, options.seeds);
+            let seeds = seeds_at(scheme, schemes, is_common(point), options.seeds);
             work.extend((1..=seeds).map(|seed| (scheme, i, seed)));
         }
     }
@@ -119,6 +127,15 @@ pub fn reproduce(options: &Options, progress: &(dyn Fn(usize, usize) + Sync)) ->
 }
 
 impl Reproduction {
+    /// Background of the grid, apart from its points for comparison.
+    pub fn background(&self) -> Background {
+        main_background(&self.grid)
+    }
+    /// Indices of the points where every scheme runs.
+    pub fn common(&self) -> impl Iterator<Item = usize> {
+        let background = self.background();
+        (0..self.grid.len()).filter(move |&i| self.grid[i].is_common(background))
+    }
     /// Index of the paper's scheme in [`schemes`](Self::schemes), if it is there.
     pub fn proposed(&self) -> Option<usize> {
         self.schemes.iter().position(|scheme| scheme.role == Role::Proposed)

@@ -1,6 +1,7 @@
-//! The compared schemes: standard MPTCP, MPTCP-rec with its parts, and the schedulers of today.
+//! The compared schemes: standard MPTCP, MPTCP-rec with its parts and readings, and the schedulers
+//! of today.
 
-use mptcp::rec::{Rec, Removal};
+use mptcp::rec::{Observed, Rec, Removal, RoundTrip};
 use mptcp::{Config, CongestionKind, SchedulerKind};
 
 /// A multipath transmission scheme.
@@ -24,6 +25,10 @@ pub enum Role {
     Standard,
     /// The complete scheme of the paper. Runs over the whole grid.
     Proposed,
+    /// A reading of the paper's text between "as printed" and the proposed scheme.
+    Reading,
+    /// The proposed scheme with another value of one parameter.
+    Sweep,
     /// One part of the paper's scheme, with the other parts off.
     Part,
     /// A modification of the paper's scheme that is not in the paper.
@@ -33,9 +38,9 @@ pub enum Role {
 }
 
 impl Role {
-    /// Whether the role is compared over the whole grid.
-    pub const fn is_headline(self) -> bool {
-        matches!(self, Self::Standard | Self::Proposed)
+    /// Whether the role has a table of its own.
+    pub const fn is_apart(self) -> bool {
+        matches!(self, Self::Reading | Self::Sweep)
     }
 }
 
@@ -73,9 +78,6 @@ pub fn standard() -> Vec<Scheme> {
 /// replaced by that of standard MPTCP: `min-rtt`, LIA.
 pub fn proposed() -> Vec<Scheme> {
     let none = Rec { nr_sack: false, rates: false, path_choice: false, ..Rec::default() };
-    let rec = |key: &str, title: &str, role, rec| {
-        Scheme::new(key, title, role, Config { rec: Some(rec), ..standard_config() })
-    };
     vec![
         rec("mptcp-rec", "MPTCP-rec", Role::Proposed, Rec::default()),
         rec("mptcp-rec-nr-sack", "NR-SACK alone", Role::Part, Rec { nr_sack: true, ..none }),
@@ -88,6 +90,84 @@ pub fn proposed() -> Vec<Scheme> {
             Rec { removal: Removal::Weighed, ..Rec::default() },
         ),
     ]
+}
+
+fn rec(key: &str, title: &str, role: Role, rec: Rec) -> Scheme {
+    Scheme::new(key, title, role, Config { rec: Some(rec), ..standard_config() })
+}
+
+/// What the paper's text gives, without Tandem's changes to it.
+pub fn as_printed() -> Rec {
+    Rec {
+        round_trip: RoundTrip::Rounds,
+        tolerance: 0.0,
+        hold: 1,
+        observed: Observed::Advertised,
+        ..Rec::default()
+    }
+}
+
+/// A parameter's assignment from the second settings to the first.
+type Assign = fn(&mut Rec, &Rec);
+
+/// Tandem's changes to the printed text: key, the change and the printed reading in words, and the
+/// parameter.
+const CHANGES: [(&str, [&str; 2], Assign); 4] = [
+    ("echo", ["round trips from timestamps", "round trips from rounds"], |to, from| {
+        to.round_trip = from.round_trip;
+    }),
+    ("tolerance", ["reports beyond 12.5 %", "reports at any difference"], |to, from| {
+        to.tolerance = from.tolerance;
+    }),
+    ("free", ["free buffer observed", "advertised window observed"], |to, from| {
+        to.observed = from.observed;
+    }),
+    ("hold", ["hold = 8", "hold = 1"], |to, from| to.hold = from.hold),
+];
+
+/// The scheme as printed, with each change alone, and the proposed one without each change.
+pub fn readings() -> Vec<Scheme> {
+    let (printed, proposed) = (as_printed(), Rec::default());
+    let reading = |name: String, title: String, settings| {
+        rec(&format!("mptcp-rec-{name}"), &title, Role::Reading, settings)
+    };
+    let mut all = vec![reading("printed".to_owned(), "as printed".to_owned(), printed)];
+    for (key, [change, _], assign) in CHANGES {
+        let mut with = printed;
+        assign(&mut with, &proposed);
+        all.push(reading(format!("printed-{key}"), format!("as printed, but {change}"), with));
+    }
+    for (key, [_, reverted], assign) in CHANGES {
+        let mut without = proposed;
+        assign(&mut without, &printed);
+        all.push(reading(format!("without-{key}"), format!("all changes, but {reverted}"), without));
+    }
+    all
+}
+
+/// Values of [`Rec::hold`] in the sweep.
+pub const HOLDS: [u16; 6] = [1, 2, 4, 8, 16, 32];
+/// Values of [`Rec::observations`], the paper's m, in the sweep.
+pub const OBSERVATIONS: [u8; 6] = [2, 4, 8, 16, 32, 64];
+
+/// The proposed scheme with these settings for the sweeps: parameter, value and settings.
+pub fn sweep_settings() -> impl Iterator<Item = (&'static str, u16, Rec)> {
+    let holds = HOLDS.into_iter().map(|hold| ("hold", hold, Rec { hold, ..Rec::default() }));
+    let observed = OBSERVATIONS.into_iter().map(|observations| {
+        ("observations", u16::from(observations), Rec { observations, ..Rec::default() })
+    });
+    holds.chain(observed)
+}
+
+/// The schemes of the sweeps that are not among the others.
+pub fn sweeps() -> Vec<Scheme> {
+    let known = [proposed(), readings()].concat();
+    sweep_settings()
+        .map(|(name, value, settings)| {
+            rec(&format!("mptcp-rec-{name}-{value}"), &format!("{name} = {value}"), Role::Sweep, settings)
+        })
+        .filter(|scheme| known.iter().all(|other| other.config != scheme.config))
+        .collect()
 }
 
 /// Configuration of the baseline, the first of [`standard`].
@@ -115,7 +195,7 @@ pub fn sender_side() -> Vec<Scheme> {
 
 /// All schemes of the reproduction in the order of its tables.
 pub fn all() -> Vec<Scheme> {
-    [standard(), proposed(), sender_side()].concat()
+    [standard(), proposed(), readings(), sweeps(), sender_side()].concat()
 }
 
 #[cfg(test)]
@@ -132,5 +212,19 @@ mod tests {
         // Five schedulers, two congestion controls each.
         assert_eq!(standard().len() + sender_side().len(), 10);
         assert_eq!(standard()[0].config, standard_config());
+    }
+
+    #[test]
+    fn changes_together_turn_the_printed_scheme_into_the_proposed_one() {
+        let mut settings = as_printed();
+        for (_, _, assign) in CHANGES {
+            let before = settings;
+            assign(&mut settings, &Rec::default());
+            assert_ne!(settings, before);
+        }
+        assert_eq!(settings, Rec::default());
+        assert_eq!(readings().len(), 1 + 2 * CHANGES.len());
+        // 8 is the default of both parameters, and a hold of 1 is among the readings.
+        assert_eq!(sweeps().len(), HOLDS.len() + OBSERVATIONS.len() - 3);
     }
 }

@@ -1,8 +1,9 @@
 //! Tables of the reproduction.
 
+use super::background::Background;
 use super::grid_summary::{GridSummary, Group};
 use super::measure::Metric;
-use super::model::SMALL_BUFFER_KB;
+use super::model::{PRINTED_BUFFER_KB, SMALL_BUFFER_KB};
 use super::reproduce::Reproduction;
 use report::{Cell, Column, Estimate, Row, Table};
 
@@ -12,11 +13,17 @@ fn change(change: Estimate) -> Cell {
 }
 
 impl Group {
-    /// Name in tables.
-    pub(super) fn title(self) -> String {
+    /// Name in tables of a grid with this background.
+    pub(super) fn title(self, background: Background) -> String {
         match self {
-            Self::Small => format!("up to {SMALL_BUFFER_KB} KB"),
-            Self::All => "all".to_owned(),
+            Self::Printed => format!("buffers from {PRINTED_BUFFER_KB} KB, as the printed peak needs"),
+            Self::Small => format!("buffers up to {SMALL_BUFFER_KB} KB"),
+            Self::BothLosses => "both loss models on every link".to_owned(),
+            Self::All => "all points".to_owned(),
+            Self::OtherBackground => match background {
+                Background::Datagrams => "90 % of the background over TCP".to_owned(),
+                Background::Tcp => "background of datagrams".to_owned(),
+            },
         }
     }
 }
@@ -24,20 +31,36 @@ impl Group {
 impl Reproduction {
     /// All tables in their order on a terminal.
     pub fn tables(&self) -> Vec<Table> {
-        let mut tables: Vec<Table> = self.headline().into_iter().collect();
+        let mut tables: Vec<Table> = self.headline();
+        tables.extend(self.ablation());
+        tables.extend(self.sweeps());
         tables.extend(self.by_point());
         tables.extend([self.by_scheme(), self.work()]);
         tables
     }
 
-    /// Change from standard MPTCP to the paper's scheme, beside the paper's figures; `None` without
-    /// the scheme.
-    pub fn headline(&self) -> Option<Table> {
-        let proposed = self.proposed()?;
+    /// Change from each standard MPTCP to the paper's scheme, beside the paper's figures; empty
+    /// without the scheme.
+    pub fn headline(&self) -> Vec<Table> {
+        let Some(proposed) = self.proposed() else { return Vec::new() };
+        let mut tables: Vec<Table> =
+            self.standards().map(|against| self.headline_from(against, proposed)).collect();
+        if let Some(last) = tables.pop() {
+            tables.push(last.note(
+                "New data is always within the receive window. One blocking in a run therefore makes the peak offset \
+                 about as large as the receive buffer, with every scheme. The paper’s 300,000 needs a buffer of about \
+                 that many bytes. The 95th percentile distinguishes the schemes.",
+            ));
+        }
+        tables
+    }
+
+    fn headline_from(&self, against: usize, proposed: usize) -> Table {
         let name = &self.schemes[proposed].title;
-        let mut table = Table::new(format!("Change from standard MPTCP to {name}, over the grid"))
+        let title =
+            format!("Change from {} ({}) to {name}", self.schemes[against].title, self.config_name(against));
+        let mut table = Table::new(title)
             .column(Column::text("metric").key("figure"))
-            .column(Column::text("buffers").key("group"))
             .column(Column::number("median").unit("%"))
             .column(Column::number("lowest").unit("%"))
             .column(Column::number("highest").unit("%"))
@@ -46,27 +69,23 @@ impl Reproduction {
             .column(Column::number("better"))
             .column(Column::number("worse"))
             .column(Column::number("points").key("of"));
-        for against in self.standards() {
-            let title = &self.schemes[against].title;
-            table = table.row(Row::heading(format!("From {title} ({})", self.config_name(against))));
+        for group in Group::ALL {
+            if self.points_of(group).next().is_none() {
+                continue;
+            }
+            let title = group.title(self.background());
+            table = table.row(Row::heading(title[..1].to_uppercase() + &title[1..]));
             for metric in &Metric::HEADLINE {
-                for group in Group::BOTH {
-                    let found = self.grid_summary(metric, proposed, against, group);
-                    table = table.row(headline_row(metric, group, &found));
-                }
+                let found = self.grid_summary(metric, proposed, against, group);
+                table = table.row(headline_row(metric, &found));
             }
         }
-        let table = table.note(format!(
-            "In percent of standard MPTCP. Median over the points of the grid for each seed: mean of {} seeds ({} from \
-             the second baseline) ± half the 95 % confidence interval. Paper reached: points whose mean is at least as \
-             good as the paper’s figure. Better, worse: points that differ by more than their confidence interval. The \
-             paper prints no figure for jitter.",
-            self.seeds, self.reduced_seeds
-        ));
-        Some(table.note(
-            "New data is always within the receive window. One blocking in a run therefore makes the peak offset about \
-             as large as the receive buffer, with every scheme. The paper’s 300,000 needs a buffer of about that many \
-             bytes, or another unit. The 95th percentile distinguishes the schemes.",
+        let seeds = if against == 0 { self.seeds } else { self.reduced_seeds };
+        table.note(format!(
+            "In percent of standard MPTCP. Median over the points of the group for each seed: mean of {seeds} seeds ± \
+             half the 95 % confidence interval. Paper reached: points whose mean is at least as good as the paper’s \
+             figure. Better, worse: points that differ by more than their confidence interval. The paper prints no \
+             figure for jitter."
         ))
     }
 
@@ -110,7 +129,10 @@ impl Reproduction {
             }
         }
         let mut buffer = 0;
-        for (i, point) in self.grid.iter().enumerate() {
+        let mut order: Vec<usize> = (0..self.grid.len()).collect();
+        order.sort_by_key(|&i| self.grid[i].buffer_kb);
+        for i in order {
+            let point = &self.grid[i];
             if point.buffer_kb != buffer {
                 buffer = point.buffer_kb;
                 table = table.row(Row::heading(format!("Receive buffer {buffer} KB")));
@@ -129,9 +151,14 @@ impl Reproduction {
         table
     }
 
-    /// All schemes at the points where all of them run, the fastest first.
+    /// Schemes without a table of their own.
+    fn table_schemes(&self) -> impl Iterator<Item = usize> {
+        (0..self.schemes.len()).filter(|&scheme| !self.schemes[scheme].role.is_apart())
+    }
+
+    /// The schemes at the points where all of them run, the fastest first.
     pub fn by_scheme(&self) -> Table {
-        let points = self.grid.iter().filter(|point| point.is_common()).count();
+        let points = self.common().count();
         let mut table = Table::new(format!("All schemes, {} seeds at {points} points", self.reduced_seeds))
             .column(Column::text("scheme"))
             .column(Column::number("goodput").unit("Mbit/s"))
@@ -145,7 +172,7 @@ impl Reproduction {
             .column(Column::number("path A").unit("%").key("over_a"))
             .column(Column::number("B").unit("%"))
             .column(Column::number("C").unit("%"));
-        let mut order: Vec<usize> = (0..self.schemes.len()).collect();
+        let mut order: Vec<usize> = self.table_schemes().collect();
         let goodput = |scheme: usize| self.common_mean(Metric::GOODPUT.of, scheme);
         order.sort_by(|&a, &b| goodput(b).mean.total_cmp(&goodput(a).mean));
         for scheme in order {
@@ -192,7 +219,7 @@ impl Reproduction {
             .column(Column::number("receiver").key("receiver_options"))
             .column(Column::number("MPTCP-rec options").key("experimental"))
             .column(Column::number("receiver’s share").unit("%").key("receiver_share"));
-        for (scheme, known) in self.schemes.iter().enumerate() {
+        for scheme in self.table_schemes() {
             let of = |end: usize| {
                 let mean =
                     |of: fn(&super::Work) -> f64| self.common_mean(|run| of(&run.work[end]), scheme).mean;
@@ -200,7 +227,7 @@ impl Reproduction {
             };
             let (sender, receiver) = (of(0), of(1));
             table = table.row(Row::new([
-                Cell::text(&known.title),
+                Cell::text(&self.schemes[scheme].title),
                 Cell::number(sender.0, 0),
                 Cell::number(receiver.0, 0),
                 Cell::number(sender.1, 0),
@@ -215,71 +242,9 @@ impl Reproduction {
              balance this work between the ends but does not measure it.",
         )
     }
-
-    /// Every metric of every scheme at every point where it ran, one row each.
-    pub fn long_table(&self) -> Table {
-        let mut table = Table::new("Figures")
-            .column(Column::text("scheme"))
-            .column(Column::number("buffer_kb"))
-            .column(Column::text("loss"))
-            .column(Column::number("average_loss"))
-            .column(Column::text("figure"))
-            .column(Column::text("unit").key("unit"))
-            .column(Column::number("mean"));
-        for (scheme, known) in self.schemes.iter().enumerate() {
-            for (i, point) in self.grid.iter().enumerate() {
-                if self.runs(scheme, i).is_empty() {
-                    continue;
-                }
-                for metric in &Metric::ALL {
-                    table = table.row(Row::new([
-                        Cell::text(&known.key),
-                        Cell::number(point.buffer_kb as f64, 0),
-                        Cell::text(point.loss.name()),
-                        Cell::number(point.average, 3),
-                        Cell::text(metric.key),
-                        Cell::text(metric.unit),
-                        Cell::estimate(self.estimate(metric, scheme, i), metric.decimals),
-                    ]));
-                }
-            }
-        }
-        table
-    }
-
-    /// Every run, one row each.
-    pub fn runs_table(&self) -> Table {
-        let mut table = Table::new("Runs")
-            .column(Column::text("scheme"))
-            .column(Column::number("buffer_kb"))
-            .column(Column::text("loss"))
-            .column(Column::number("average_loss"))
-            .column(Column::number("seed"));
-        for metric in &Metric::ALL {
-            table = table.column(Column::number(metric.key));
-        }
-        for (scheme, known) in self.schemes.iter().enumerate() {
-            for (i, point) in self.grid.iter().enumerate() {
-                for (seed, run) in (1_u32..).zip(self.runs(scheme, i)) {
-                    let mut row = Row::new([
-                        Cell::text(&known.key),
-                        Cell::number(point.buffer_kb as f64, 0),
-                        Cell::text(point.loss.name()),
-                        Cell::number(point.average, 3),
-                        Cell::number(f64::from(seed), 0),
-                    ]);
-                    for metric in &Metric::ALL {
-                        row = row.cell(Cell::number((metric.of)(run), 6));
-                    }
-                    table = table.row(row);
-                }
-            }
-        }
-        table
-    }
 }
 
-fn headline_row(metric: &Metric, group: Group, summary: &GridSummary) -> Row {
+fn headline_row(metric: &Metric, summary: &GridSummary) -> Row {
     let paper = metric.paper_percent;
     let median_holds = paper.map(|paper| {
         if metric.more_is_better { summary.median.mean >= paper } else { summary.median.mean <= paper }
@@ -288,7 +253,6 @@ fn headline_row(metric: &Metric, group: Group, summary: &GridSummary) -> Row {
     let count = |n: usize| Cell::number(n as f64, 0);
     Row::new([
         Cell::text(metric.title),
-        Cell::text(group.title()),
         median_holds.map_or(median.clone(), |holds| median.good_if(holds)),
         Cell::number(summary.range.0, 1),
         Cell::number(summary.range.1, 1),

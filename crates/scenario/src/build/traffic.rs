@@ -150,6 +150,7 @@ impl Builder<'_, '_> {
                 Some("drop") => OnFull::Drop,
                 _ => OnFull::Wait,
             },
+            tcp_path: None,
         }
     }
 

@@ -242,6 +242,7 @@ fn rec(fields: &Fields) -> Rec {
         observations: whole("observations", default.observations.into()) as u8,
         hold: whole("hold", default.hold.into()) as u16,
         removal: fields.text("removal").and_then(|n| n.parse().ok()).unwrap_or(default.removal),
+        observed: fields.text("observed").and_then(|n| n.parse().ok()).unwrap_or(default.observed),
     }
 }
 

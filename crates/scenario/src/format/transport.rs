@@ -1,7 +1,7 @@
 //! Keys of the transport protocol.
 
 use super::choice;
-use mptcp::rec::{RateRule, Removal, RoundTrip};
+use mptcp::rec::{Observed, RateRule, Removal, RoundTrip};
 use mptcp::{CongestionKind, SchedulerKind};
 use quantities::{POSITIVE_SIZE, POSITIVE_TIME, TIME};
 use schema::shape::{
@@ -385,6 +385,13 @@ static REC: Table = Table {
             doc: "Choice of the path that is left out.",
             example: "\"weighed\"",
         },
+        Key {
+            name: "observed",
+            shape: Shape::Choice(&OBSERVED),
+            need: Default("\"free\""),
+            doc: "Quantity of the receive buffer that the sender samples.",
+            example: "\"advertised\"",
+        },
     ],
 };
 
@@ -405,6 +412,7 @@ macro_rules! choices_of {
 static ROUND_TRIPS: [Choice; RoundTrip::ALL.len()] = choices_of!(RoundTrip);
 static RATE_RULES: [Choice; RateRule::ALL.len()] = choices_of!(RateRule);
 static REMOVALS: [Choice; Removal::ALL.len()] = choices_of!(Removal);
+static OBSERVED: [Choice; Observed::ALL.len()] = choices_of!(Observed);
 static SCHEDULERS: [Choice; SchedulerKind::ALL.len()] = choices_of!(SchedulerKind);
 static CONGESTION: [Choice; CongestionKind::ALL.len()] = choices_of!(CongestionKind);
 

@@ -15,6 +15,7 @@ pub(super) use scheduling::FastPath;
 
 use super::timers::{Timer, TimerTable};
 use crate::Config;
+use crate::rec::Observed;
 use crate::rec::collector::Collector;
 use crate::scheduler::{Candidate, Offload};
 use crate::subflow::Subflow;
@@ -417,8 +418,12 @@ impl<P: Payload> DataSender<P> {
     /// Gives MPTCP-rec's scheduler an observation of the peer's receive buffer, of which `total`
     /// bytes is the largest window seen. Returns false without that scheduler.
     pub(super) fn observe_peer_buffer(&mut self, now: Instant, total: u64, subflows: &[Subflow<P>]) -> bool {
-        let free = self.window().saturating_sub(self.peer_held.len());
+        let (window, held) = (self.window(), self.peer_held.len());
         let Some(collector) = self.scheduler.collector() else { return false };
+        let free = match collector.observed() {
+            Observed::Free => window.saturating_sub(held),
+            Observed::Advertised => window,
+        };
         scheduling::list_candidates(subflows, &mut self.candidates);
         collector.observe(now, free, total, &self.candidates);
         true
