@@ -26,10 +26,10 @@ const OPTIONS = {
   ],
 };
 
-export function launch(proxy?: string, more: readonly string[] = []): Promise<Browser> {
+export function launch(proxy?: string): Promise<Browser> {
   return chromium.launch({
     ...OPTIONS,
-    args: [...OPTIONS.args, ...(proxy === undefined ? [] : [`--proxy-server=${proxy}`]), ...more],
+    args: [...OPTIONS.args, ...(proxy === undefined ? [] : [`--proxy-server=${proxy}`])],
   });
 }
 

@@ -68,6 +68,8 @@ const received = () => Object.fromEntries(agentStatus().interfaces.map(({ name, 
 /** Plays the video once; returns the data that each interface received, and what the agent knew. */
 async function play(browser: Browser, origin: string, tellsAgent: boolean): Promise<unknown> {
   const { page, context, errors } = await open(browser, { ignoreHTTPSErrors: true });
+  // A person answers the browser's question whether the page may reach this device.
+  if (tellsAgent) await context.grantPermissions(['local-network-access'], { origin });
   await page.goto(`${origin}/?maxBuffer=10`);
   if (tellsAgent) {
     await page.getByText('Settings').click();
@@ -91,12 +93,7 @@ async function play(browser: Browser, origin: string, tellsAgent: boolean): Prom
   return { wifi: bytes('wifi'), lte: bytes('lte'), players: players.length, note, errors };
 }
 
-// The certificate is made for the test. The question whether a page may reach this device is a
-// person's to answer.
-const browser = await launch(`http://127.0.0.1:${PROXY_PORT}`, [
-  '--ignore-certificate-errors',
-  '--disable-features=LocalNetworkAccessChecks',
-]);
+const browser = await launch(`http://127.0.0.1:${PROXY_PORT}`);
 try {
   const read = await play(browser, plain, false);
   const told = await play(browser, secure, true);

@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::net::{TcpListener, TcpStream};
 
-/// Reports taken at once, and per second in the long run. A player sends two per second.
+/// Reports taken at once, and per second in the long run. The page sends four per second.
 const REPORT_BURST: f64 = 40.0;
 const REPORTS_PER_SECOND: f64 = 20.0;
 /// Wait before a wrong token is answered. With the bound on connections it limits guesses.
