@@ -142,6 +142,7 @@ if [ "$need" = test ] && [ $all_here = yes ]; then
         helper nft nftables "the tests of transparent proxying"
         helper tc iproute2 "the tests that throttle an interface"
         helper curl curl "a tutorial"
+        helper openssl openssl "the test of the page and the agent over HTTPS"
     fi
 fi
 [ $all_here = yes ] || exit 4

@@ -26,11 +26,11 @@ const OPTIONS = {
   ],
 };
 
-export function launch(proxy?: string): Promise<Browser> {
-  return chromium.launch({
-    ...OPTIONS,
-    args: [...OPTIONS.args, ...(proxy === undefined ? [] : [`--proxy-server=${proxy}`])],
-  });
+/** @param rules host names with other addresses, as in `MAP name.test 127.0.0.1` */
+export function launch(proxy?: string, rules?: string): Promise<Browser> {
+  const more = proxy === undefined ? [] : [`--proxy-server=${proxy}`];
+  if (rules !== undefined) more.push(`--host-resolver-rules=${rules}`);
+  return chromium.launch({ ...OPTIONS, args: [...OPTIONS.args, ...more] });
 }
 
 /** Opens a browser that keeps a profile: installation is not possible in a private window. */

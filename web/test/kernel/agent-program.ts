@@ -1,6 +1,6 @@
 /**
  * Program on the device of the test bed: plays a video in Chromium beside `tandem agent` with the
- * policy `qoe`, three times, and prints the data of each interface as JSON.
+ * policy `qoe`, three times, attacks the agent's port from other pages, and prints the results as JSON.
  */
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Browser } from 'playwright-core';
 import { launch, open } from '../e2e/browser.ts';
+import { TestServer } from '../e2e/test-server.ts';
 import { waitForListener } from './listener.ts';
 
 const [tandem = '', upstream = '', plain = '', secure = '', file = ''] = process.argv.slice(2);
@@ -93,13 +94,46 @@ async function play(browser: Browser, origin: string, tellsAgent: boolean): Prom
   return { wifi: bytes('wifi'), lte: bytes('lte'), players: players.length, note, errors };
 }
 
+/**
+ * Reports of pages that are not configured, with the right token: from another port of this device,
+ * and from a host name that was made to point here (DNS rebinding). Returns what the pages saw.
+ */
+async function attack(): Promise<unknown> {
+  const site = await TestServer.start({});
+  site.put('/evil', 'text/html', '<!doctype html><title>evil</title>');
+  const browser = await launch(undefined, 'MAP rebound.test 127.0.0.1');
+  const seen: string[] = [];
+  try {
+    for (const address of [`${site.origin}/evil`, `http://rebound.test:${AGENT_PORT}/player`]) {
+      const { page, context } = await open(browser);
+      await page.goto(address);
+      const send = ({ url, token, mode }: { url: string; token: string; mode: RequestMode }) => {
+        const headers: HeadersInit = mode === 'cors' ? { Authorization: `Bearer ${token}` } : {};
+        return fetch(url, { method: 'POST', mode, headers, body: 'bl=1000,ot=v' }).then(
+          (response) => `${response.type} ${response.status}`,
+          () => 'blocked',
+        );
+      };
+      const url = address.includes('rebound') ? address : `http://127.0.0.1:${AGENT_PORT}/player`;
+      for (const mode of ['cors', 'no-cors'] as const)
+        seen.push(await page.evaluate(send, { url, token: TOKEN, mode }));
+      await context.close();
+    }
+  } finally {
+    await browser.close();
+    await site.stop();
+  }
+  return { seen, players: agentStatus().players.length };
+}
+
 const browser = await launch(`http://127.0.0.1:${PROXY_PORT}`);
 try {
   const read = await play(browser, plain, false);
   const told = await play(browser, secure, true);
   await sleep(FORGOTTEN_MS);
   const silent = await play(browser, secure, false);
-  console.log(JSON.stringify({ plain: read, secure: told, silent }));
+  const attacks = await attack();
+  console.log(JSON.stringify({ plain: read, secure: told, silent, attacks }));
 } finally {
   await browser.close();
   for (const program of programs) program.kill();

@@ -40,6 +40,14 @@ interface Played {
   readonly errors: readonly string[];
 }
 
+interface Results {
+  readonly plain: Played;
+  readonly secure: Played;
+  readonly silent: Played;
+  /** What pages that are not configured saw of the agent's port. */
+  readonly attacks: { readonly seen: readonly string[]; readonly players: number };
+}
+
 test('with HTTPS the page saves as much LTE by its reports to the agent as with plain HTTP', {
   skip: skip.length === 0 ? false : `needs ${skip.join(', ')}`,
 }, async (t) => {
@@ -69,14 +77,15 @@ test('with HTTPS the page saves as much LTE by its reports to the agent as with 
     const limits = { maxBuffer: 1 << 28, timeout: 240_000 };
     const { stdout } = await promisify(execFile)(TANDEM, emulate, limits);
     const json = stdout.split('\n').find((line) => line.startsWith('{')) ?? '';
-    const { plain, secure, silent } = JSON.parse(json) as { readonly [name: string]: Played };
-    assert.ok(plain !== undefined && secure !== undefined && silent !== undefined);
+    const { plain, secure, silent, attacks } = JSON.parse(json) as Results;
     const show = (name: string, { wifi, lte }: Played) =>
       `${name}: Wi-Fi ${(wifi / 1e6).toFixed(2)} MB, LTE ${(lte / 1e6).toFixed(2)} MB`;
     t.diagnostic([show('HTTP', plain), show('HTTPS', secure), show('HTTPS without reports', silent)].join('; '));
     for (const { errors } of [plain, secure, silent]) assert.deepEqual(errors, []);
     assert.deepEqual([plain.players > 0, secure.players, silent.players], [true, 1, 0]);
     assert.equal(secure.note, 'The agent takes reports.');
+    // Another page cannot even read the refusal; under its own name it reads `Misdirected Request`.
+    assert.deepEqual(attacks, { seen: ['blocked', 'opaque 0', 'basic 421', 'basic 421'], players: 0 });
     // Both save most of the LTE data, and the same within a tenth of the whole.
     const whole = silent.wifi + silent.lte;
     assert.ok(silent.lte > 0.25 * whole, 'LTE is used without reports');
