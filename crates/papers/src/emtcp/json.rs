@@ -1,8 +1,12 @@
 //! `result.json` of the reproduction; docs/reference/output.md describes it.
 
 use super::calibration::{BASE_SHARE, Calibration};
+use super::claims::Claim;
+use super::grid::Combination;
 use super::paper::Case;
-use super::reproduce::{ActuatorResult, CaseResult, Reproduction, Sensitivity, SweepPoint};
+use super::plan::EMTCP_TABLE_ONE;
+use super::reproduce::{ActuatorResult, CaseResult, Reproduction, SweepPoint};
+use super::sensitivity::Sensitivity;
 use report::Estimate;
 use serde_json::{Map, Value, json};
 
@@ -19,7 +23,8 @@ fn role(case: Case) -> &'static str {
     if case.is_calibrated() { "calibrated" } else { "predicted" }
 }
 
-fn case(result: &CaseResult) -> Value {
+/// A case; `id` is its name among all cases.
+fn case(id: &str, result: &CaseResult) -> Value {
     let printed = result.case.printed();
     let paper = json!({
         "throughput_mbps": printed.throughput_mbps,
@@ -31,8 +36,9 @@ fn case(result: &CaseResult) -> Value {
     });
     let mut object = Map::new();
     let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
-    put("id", result.case.id().into());
+    put("id", id.into());
     put("role", role(result.case).into());
+    put("transport", if result.case.is_multipath() { result.stream.id() } else { "tcp" }.into());
     put("throughput_mbps", estimate(result.throughput_mbps));
     put("energy_rate_w", estimate(result.energy_rate_w));
     put("psnr_db", estimate(result.psnr_db));
@@ -93,17 +99,61 @@ fn calibration(calibration: &Calibration) -> Value {
     })
 }
 
+fn prediction(case: &str, claim: &Claim) -> Value {
+    json!({
+        "case": case,
+        "prediction": claim.prediction,
+        "holds": claim.holds,
+        "found": claim.measured,
+        "wanted": claim.target,
+    })
+}
+
+fn combination(combination: &Combination) -> Value {
+    let figures = &combination.figures;
+    let failed =
+        combination.claims.iter().filter(|claim| !claim.holds).map(|claim| claim.prediction.as_str());
+    json!({
+        "transport": combination.stream.id(),
+        "division": combination.stream.actuator().name(),
+        "congestion": combination.congestion.name(),
+        "base_share": combination.base_share,
+        "throughput_mbps": figures.throughput_mbps.map(number),
+        "energy_rate_w": figures.energy_rate_w.map(number),
+        "psnr_db": figures.psnr_db.map(number),
+        "saving_percent": number(figures.saving_percent()),
+        "throughput_change_percent": estimate(figures.throughput_change),
+        "best_share": number(figures.best_share),
+        "fall_percent": estimate(figures.fall),
+        "held": combination.held(),
+        "not_held": failed.collect::<Vec<_>>(),
+    })
+}
+
 impl Reproduction {
+    fn predictions(&self) -> Vec<Value> {
+        let of = |case: &str, claims: Vec<Claim>| {
+            claims.iter().map(|claim| prediction(case, claim)).collect::<Vec<_>>()
+        };
+        let mut all = of(Case::Emtcp.id(), self.figures_of_two_streams().claims());
+        all.extend(of(EMTCP_TABLE_ONE, self.figures_of_table_one().claims()));
+        all
+    }
+
     /// The whole reproduction as one JSON object.
     pub fn to_json(&self) -> Value {
+        let mut cases: Vec<Value> = self.cases.iter().map(|result| case(result.case.id(), result)).collect();
+        cases.extend(self.others.iter().map(|(id, result)| case(id, result)));
         json!({
             "paper": "emtcp",
             "seeds": self.seeds,
-            "cases": self.cases.iter().map(case).collect::<Vec<_>>(),
+            "cases": cases,
             "sweep": self.sweep.iter().map(sweep_point).collect::<Vec<_>>(),
             "best_share": self.best_share(),
             "sweep_seeds": self.sweep_seeds,
             "calibration": calibration(&self.calibration),
+            "predictions": self.predictions(),
+            "combinations": self.combinations.iter().map(combination).collect::<Vec<_>>(),
             "actuators": self.actuators.iter().map(actuator).collect::<Vec<_>>(),
             "sensitivity": self.sensitivity.iter().map(sensitivity).collect::<Vec<_>>(),
         })

@@ -2,7 +2,7 @@
 
 use super::calibration::Calibration;
 use super::measure::read;
-use super::model::{Variant, experiment};
+use super::model::{Stream, Variant, experiment};
 use super::paper::Case;
 use super::reproduce::CaseResult;
 use experiments::page::kernel_footer;
@@ -68,13 +68,14 @@ impl KernelReproduction {
                 let runs = parallel::map(jobs, &seeds, &|_| {}, |&seed| {
                     read(&sim::run(&experiment(case, calibration, variant, seed)), case)
                 });
-                CaseResult::new(case, calibration, runs)
+                CaseResult::new(case, Stream::TwoStreams, calibration, runs)
             };
             KernelCase {
                 model: simulate(&Variant::default()),
                 simulated: simulate(&linux_variant(case)),
                 kernel: CaseResult::new(
                     case,
+                    Stream::TwoStreams,
                     calibration,
                     outcomes.iter().map(|outcome| read(outcome, case)).collect(),
                 ),

@@ -47,12 +47,46 @@ impl Mac {
     }
 }
 
+/// How the multipath sender takes data from the application.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stream {
+    /// Each interface is offered its own stream of 1 Mbit/s through its own socket buffer.
+    TwoStreams,
+    /// The same, divided by Table I for each segment.
+    TwoStreamsTableOne,
+    /// One stream and one send buffer, the preset `ns3-mptcp-2012`, divided by Table I.
+    OneBuffer,
+}
+
+impl Stream {
+    /// Actuator of eMTCP that divides the data.
+    pub const fn actuator(self) -> Actuator {
+        match self {
+            Self::TwoStreams => Actuator::Ideal,
+            Self::TwoStreamsTableOne | Self::OneBuffer => Actuator::TableOne,
+        }
+    }
+
+    /// All stream models.
+    pub const ALL: [Self; 3] = [Self::TwoStreams, Self::TwoStreamsTableOne, Self::OneBuffer];
+
+    /// Identifier of the transport in result files.
+    pub const fn id(self) -> &'static str {
+        match self {
+            Self::TwoStreams | Self::TwoStreamsTableOne => "two-streams",
+            Self::OneBuffer => "ns3-mptcp-2012",
+        }
+    }
+}
+
 /// Parameters that the sweep and the sensitivity analysis vary.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Variant {
+    /// How the sender of the multipath cases takes data.
+    pub stream: Stream,
     /// Congestion control of the multipath cases.
     pub congestion: CongestionKind,
-    /// Scheduler of the multipath cases.
+    /// Scheduler of the multipath cases with two streams.
     pub scheduler: SchedulerKind,
     /// Policy that replaces the policy of the case.
     pub policy: Option<PolicyConfig>,
@@ -63,6 +97,7 @@ pub struct Variant {
 impl Default for Variant {
     fn default() -> Self {
         Self {
+            stream: Stream::TwoStreams,
             congestion: CongestionKind::Reno,
             scheduler: SchedulerKind::Share,
             policy: None,
@@ -72,9 +107,17 @@ impl Default for Variant {
 }
 
 impl Variant {
-    /// eMTCP with the ideal actuator and this offload share.
-    pub fn share(share: f64) -> Self {
-        Self { policy: Some(Emtcp { share, actuator: Actuator::Ideal }.into()), ..Self::default() }
+    /// A stream model with its actuator and this offload share.
+    pub fn share(stream: Stream, congestion: CongestionKind, share: f64) -> Self {
+        let actuator = stream.actuator();
+        let policy = Some(Emtcp { share, actuator }.into());
+        Self { stream, policy, ..Self::plain(stream, congestion) }
+    }
+
+    /// A stream model without offloading.
+    pub fn plain(stream: Stream, congestion: CongestionKind) -> Self {
+        let stream = if stream == Stream::OneBuffer { stream } else { Stream::TwoStreams };
+        Self { stream, congestion, ..Self::default() }
     }
 }
 
@@ -123,10 +166,18 @@ fn transport(case: Case, variant: &Variant) -> mptcp::Config {
     };
     // The MSS counts options too, so that each packet carries the paper's 1040 bytes of payload.
     if case.is_multipath() {
+        let common = match variant.stream {
+            Stream::TwoStreams | Stream::TwoStreamsTableOne => {
+                mptcp::Config { subflow_buffer: SOCKET_BUFFER_BYTES, ..common }
+            }
+            // The paper takes data "out to the sub-flows" from one buffer with the size of Eq. (1).
+            Stream::OneBuffer => {
+                mptcp::Config { recv_buffer: receive_buffer(), ..mptcp::Config::ns3_mptcp_2012() }
+            }
+        };
         mptcp::Config {
             mss: (PACKET_BYTES + MPTCP_OPTION_BYTES) as u16,
             send_buffer: receive_buffer(),
-            subflow_buffer: SOCKET_BUFFER_BYTES,
             congestion: variant.congestion.into(),
             ..common
         }

@@ -1,61 +1,17 @@
 //! Tables of the reproduction.
 
+use super::claims;
 use super::paper::{BATTERY_J, BEST_SHARE, Case};
 use super::reproduce::{CaseResult, Reproduction};
 use qoe::Level;
 use report::{Badge, Cell, Column, Estimate, Row, Table};
 
-/// Allowed difference of a predicted throughput from the printed one, in percent.
-const THROUGHPUT_TOLERANCE_PERCENT: f64 = 5.0;
-/// Allowed difference of a predicted energy rate from the printed one, in percent.
-const ENERGY_TOLERANCE_PERCENT: f64 = 10.0;
-/// Allowed range of the best offload share.
-const BEST_SHARE_RANGE: (f64, f64) = (0.16, 0.32);
 /// Difference of MPTCP's energy rate from the paper above which the table explains it, in percent.
 const EXPLAINED_DIFFERENCE_PERCENT: f64 = 5.0;
-
-/// A prediction, its target, and the value found.
-struct Check {
-    prediction: String,
-    target: String,
-    measured: String,
-    holds: bool,
-}
-
-impl Check {
-    fn row(self) -> Row {
-        let answer = Cell::text(if self.holds { "yes" } else { "no" }).good_if(self.holds);
-        Row::new([Cell::text(self.prediction), answer, Cell::text(self.measured), Cell::text(self.target)])
-    }
-}
 
 /// Difference of `value` from `reference`, in percent of `reference`.
 fn difference_percent(value: f64, reference: f64) -> f64 {
     (value - reference) / reference * 100.0
-}
-
-/// Checks of throughput and energy rate of one case.
-fn case_checks(result: &CaseResult) -> [Check; 2] {
-    let (name, printed) = (result.case.title(), result.case.printed());
-    let throughput = difference_percent(result.throughput_mbps.mean, printed.throughput_mbps);
-    let energy = difference_percent(result.energy_rate_w.mean, printed.energy_rate_w);
-    [
-        Check {
-            prediction: format!("throughput of {name}"),
-            target: format!(
-                "within {THROUGHPUT_TOLERANCE_PERCENT:.0} % of {} Mbit/s",
-                printed.throughput_mbps
-            ),
-            measured: format!("{:.3} Mbit/s, {throughput:+.1} %", result.throughput_mbps.mean),
-            holds: throughput.abs() <= THROUGHPUT_TOLERANCE_PERCENT,
-        },
-        Check {
-            prediction: format!("energy rate of {name}"),
-            target: format!("within {ENERGY_TOLERANCE_PERCENT:.0} % of {} W", printed.energy_rate_w),
-            measured: format!("{:.3} W, {energy:+.1} %", result.energy_rate_w.mean),
-            holds: energy.abs() <= ENERGY_TOLERANCE_PERCENT,
-        },
-    ]
 }
 
 impl Reproduction {
@@ -64,9 +20,11 @@ impl Reproduction {
         vec![
             self.figures(),
             self.checks(),
+            self.checks_of_table_one(),
             self.against_mptcp(),
             self.measured(),
             self.actuator_table(),
+            self.grid_summary(),
             self.sensitivity_table(),
         ]
     }
@@ -153,51 +111,17 @@ impl Reproduction {
         table
     }
 
-    /// Predictions, their measured values and their targets.
+    /// Predictions of the model with two streams, their measured values and their targets.
     pub fn checks(&self) -> Table {
-        let table = Table::new("Predictions checked against the paper")
-            .column(Column::text("prediction"))
-            .column(Column::text("holds"))
-            .column(Column::text("measured").key("found"))
-            .column(Column::text("target").key("wanted"));
-        let multipath = self.cases.iter().filter(|result| result.case.is_multipath());
-        let checks = multipath.flat_map(case_checks).chain(self.comparison_checks());
-        let table = checks.map(Check::row).fold(table, Table::row);
+        let title = "Predictions checked against the paper: two streams, exact division";
+        let table = claims::table(title, self.figures_of_two_streams().claims());
         self.check_notes().into_iter().fold(table, Table::note)
     }
 
-    /// Checks of eMTCP's quality level, its saving against MPTCP, and the best share.
-    fn comparison_checks(&self) -> [Check; 3] {
-        let (mptcp, emtcp) = (self.case(Case::Mptcp), self.case(Case::Emtcp));
-        let level = Level::of(Case::Emtcp.printed().psnr_db);
-        let saved = -difference_percent(emtcp.energy_rate_w.mean, mptcp.energy_rate_w.mean);
-        let best = self.best_share();
-        let (low, high) = BEST_SHARE_RANGE;
-        [
-            Check {
-                prediction: "quality of eMTCP".into(),
-                target: level.name().into(),
-                measured: format!("{}, {:.1} dB", emtcp.quality.name(), emtcp.psnr_db.mean),
-                holds: emtcp.quality == level,
-            },
-            Check {
-                prediction: "eMTCP draws less than MPTCP".into(),
-                target: "less".into(),
-                measured: format!("{saved:.1} % less"),
-                holds: emtcp.energy_rate_w.mean < mptcp.energy_rate_w.mean,
-            },
-            Check {
-                prediction: "best offload share".into(),
-                target: format!(
-                    "{:.0} to {:.0} %, printed {:.0} %",
-                    low * 100.0,
-                    high * 100.0,
-                    BEST_SHARE * 100.0
-                ),
-                measured: format!("{:.0} %", best * 100.0),
-                holds: (low..=high).contains(&best),
-            },
-        ]
+    /// The same predictions with Table I for each segment.
+    pub fn checks_of_table_one(&self) -> Table {
+        let title = "Predictions checked against the paper: two streams, Table I for each segment";
+        claims::table(title, self.figures_of_table_one().claims())
     }
 
     fn check_notes(&self) -> Vec<&'static str> {
@@ -287,9 +211,9 @@ impl Reproduction {
         )
     }
 
-    /// Results of the ideal actuator and of `mp-prio`.
+    /// Results of each actuator with the servers that it works with.
     pub fn actuator_table(&self) -> Table {
-        let mut table = Table::new("Offload share with the ideal actuator and with MP_PRIO")
+        let mut table = Table::new("Offloading by exact shares, by Table I and by MP_PRIO")
             .column(Column::text("policy"))
             .column(Column::number("throughput").unit("Mbit/s"))
             .column(Column::number("Wi-Fi").unit("Mbit/s"))
@@ -316,61 +240,9 @@ impl Reproduction {
             ]));
         }
         table.note(
-            "`emtcp` holds the exact share, which needs support by the sender. `emtcp:mp-prio` sets and clears LTE’s \
-             backup flag (RFC 8684, section 3.3.8), which any server follows. The target of LTE’s share is 38 %: \
-             half of the data, less 24 % of that half.",
+            "`emtcp` holds the exact share, and `emtcp:table1` moves a segment if Wi-Fi has a window: both need support \
+             by the sender. `emtcp:mp-prio` sets and clears LTE’s backup flag (RFC 8684, section 3.3.8), which any \
+             server follows. The target of LTE’s share is 38 %: half of the data, less 24 % of that half.",
         )
-    }
-
-    /// Results for other values of the parameters that the paper does not give.
-    pub fn sensitivity_table(&self) -> Table {
-        let mut table = Table::new("Other choices of parameters that the paper leaves open")
-            .column(Column::text("choice"))
-            .column(Column::number("MPTCP").unit("Mbit/s").key("mptcp_mbps"))
-            .column(Column::number("MPTCP").unit("W").key("mptcp_w"))
-            .column(Column::number("eMTCP").unit("Mbit/s").key("emtcp_mbps"))
-            .column(Column::number("eMTCP").unit("W").key("emtcp_w"))
-            .column(Column::number("best share").unit("%"));
-        let (mptcp, emtcp) = (Case::Mptcp.printed(), Case::Emtcp.printed());
-        table = table.row(
-            Row::new([
-                Cell::text("printed in the paper"),
-                Cell::number(mptcp.throughput_mbps, 3),
-                Cell::number(mptcp.energy_rate_w, 3),
-                Cell::number(emtcp.throughput_mbps, 3),
-                Cell::number(emtcp.energy_rate_w, 3),
-                Cell::number(BEST_SHARE * 100.0, 0),
-            ])
-            .strong(),
-        );
-        let mut group = "";
-        for row in &self.sensitivity {
-            if row.group != group {
-                group = row.group;
-                table = table.row(Row::heading(group));
-            }
-            let choice = Cell::text(&row.choice);
-            let choice = if row.chosen { choice.badge(Badge::filled("chosen")) } else { choice };
-            let figure = |value: f64| if value.is_nan() { Cell::empty() } else { Cell::number(value, 3) };
-            table = table.row(Row::new([
-                choice,
-                figure(row.mptcp.0),
-                figure(row.mptcp.1),
-                figure(row.emtcp.0),
-                figure(row.emtcp.1),
-                row.best_share.map_or_else(Cell::empty, |share| Cell::number(share * 100.0, 0)),
-            ]));
-        }
-        table
-            .note(format!(
-                "{} seeds for each alternative. The base share needs no other runs, because energy is linear in the \
-                 bytes received. For each timing of the Wi-Fi cell, the rate of the other sinks is fitted again to \
-                 case 1.",
-                self.sweep_seeds
-            ))
-            .note(
-                "Two streams: the application offers 1 Mbit/s to each interface, which follows from the paper’s \
-                 11 Mbit/s for ten sinks. The other schedulers send the next data on any path with a free window.",
-            )
     }
 }
