@@ -32,6 +32,7 @@ pub(super) struct PlannedFamily {
     stream: Stream,
     congestion: CongestionKind,
     mptcp: usize,
+    emtcp: usize,
     sweep: Vec<(f64, usize)>,
 }
 
@@ -44,7 +45,9 @@ pub struct Family {
     pub congestion: CongestionKind,
     /// Case 3.
     pub mptcp: CaseResult,
-    /// Offload shares; 0.24 is case 4.
+    /// Case 4.
+    pub emtcp: CaseResult,
+    /// Offload shares.
     pub sweep: Vec<SweepPoint>,
 }
 
@@ -63,16 +66,19 @@ pub struct Combination {
     pub claims: Vec<Claim>,
 }
 
-/// Adds the runs of all families; `add` adds a batch and returns its index.
-pub(super) fn plan(seeds: u64, mut add: impl FnMut(Case, Variant, u64) -> usize) -> Vec<PlannedFamily> {
+/// Adds the runs of all families, with the seeds of a case and of a sweep point; `add` adds a batch
+/// and returns its index.
+pub(super) fn plan(seeds: [u64; 2], mut add: impl FnMut(Case, Variant, u64) -> usize) -> Vec<PlannedFamily> {
     let mut families = Vec::new();
     for stream in Stream::ALL {
         for congestion in CONTROLS {
             let is_coupled = congestion != CongestionKind::Reno;
-            let seeds = if is_coupled { seeds.min(MAX_SEEDS_COUPLED) } else { seeds };
-            let mptcp = add(Case::Mptcp, Variant::plain(stream, congestion), seeds);
-            let at = |share| (share, add(Case::Emtcp, Variant::share(stream, congestion, share), seeds));
-            families.push(PlannedFamily { stream, congestion, mptcp, sweep: SHARES.map(at).to_vec() });
+            let [of_case, of_point] = seeds.map(|n| if is_coupled { n.min(MAX_SEEDS_COUPLED) } else { n });
+            let mptcp = add(Case::Mptcp, Variant::plain(stream, congestion), of_case);
+            let mut at = |share, seeds| add(Case::Emtcp, Variant::share(stream, congestion, share), seeds);
+            let emtcp = at(BEST_SHARE, of_case);
+            let sweep = SHARES.map(|share| (share, at(share, of_point))).to_vec();
+            families.push(PlannedFamily { stream, congestion, mptcp, emtcp, sweep });
         }
     }
     families
@@ -85,6 +91,7 @@ impl PlannedFamily {
             stream: self.stream,
             congestion: self.congestion,
             mptcp: results[self.mptcp].clone(),
+            emtcp: results[self.emtcp].clone(),
             sweep: self.sweep.iter().map(point).collect(),
         }
     }
@@ -118,14 +125,6 @@ impl Powers {
     }
 }
 
-impl Family {
-    /// Case 4.
-    pub fn emtcp(&self) -> &CaseResult {
-        let point = self.sweep.iter().find(|point| point.share == BEST_SHARE);
-        &point.expect("the sweep has the paper's share").result
-    }
-}
-
 /// All combinations, by family and then by base share.
 pub(super) fn combinations(families: &[Family], cases: &[CaseResult]) -> Vec<Combination> {
     let mut all = Vec::new();
@@ -133,7 +132,7 @@ pub(super) fn combinations(families: &[Family], cases: &[CaseResult]) -> Vec<Com
         for base_share in BASE_SHARES {
             let powers = Powers::fitted(cases, base_share);
             let figures =
-                Figures::new(&family.mptcp, family.emtcp(), &family.sweep, &|run| powers.energy_rate_w(run));
+                Figures::new(&family.mptcp, &family.emtcp, &family.sweep, &|run| powers.energy_rate_w(run));
             let claims = figures.claims();
             let Family { stream, congestion, .. } = *family;
             all.push(Combination { stream, congestion, base_share, figures, claims });

@@ -87,13 +87,14 @@ impl Plan {
         plan.add_wifi_timings(options, sweep_seeds);
         plan.add_congestion_controls(options, sweep_seeds);
         plan.add_schedulers(options, sweep_seeds);
-        plan.families =
-            grid::plan(sweep_seeds, |case, variant, seeds| plan.add(case, options, variant, seeds));
+        plan.families = grid::plan([options.seeds, sweep_seeds], |case, variant, seeds| {
+            plan.add(case, options, variant, seeds)
+        });
         plan
     }
 
     /// Adds a batch with the calibration of `options` and returns its index, or that of an equal
-    /// batch with as many seeds.
+    /// batch.
     fn add(&mut self, case: Case, options: &Options, variant: Variant, seeds: u64) -> usize {
         self.push(Batch { case, calibration: options.calibration.clone(), variant, seeds })
     }
@@ -102,7 +103,7 @@ impl Plan {
         let has_runs = |other: &Batch| {
             (other.case, &other.variant) == (batch.case, &batch.variant)
                 && other.calibration == batch.calibration
-                && other.seeds >= batch.seeds
+                && other.seeds == batch.seeds
         };
         self.batches.iter().position(has_runs).unwrap_or_else(|| {
             self.batches.push(batch);
