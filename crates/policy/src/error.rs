@@ -1,6 +1,7 @@
 //! Errors of reading a policy and of matching it to a device.
 
 use crate::{PolicyEntry, REGISTRY};
+use schema::removed_key_hint;
 use thiserror::Error;
 
 /// Why a policy cannot be used.
@@ -88,6 +89,11 @@ pub enum PolicyError {
 impl PolicyError {
     /// The next step for the user, as one phrase.
     pub fn hint(&self) -> String {
+        if let Self::UnknownParameter { policy, name, .. } = self
+            && let Some(hint) = removed_key_hint(policy, &name.replace('-', "_"))
+        {
+            return hint.to_owned();
+        }
         let entry = |policy: &str| REGISTRY.iter().find(|entry| entry.name == policy);
         match self {
             Self::UnknownPolicy { .. } => format!("policies: {}", joined(REGISTRY.iter().map(|e| e.name))),

@@ -127,7 +127,7 @@ mod tests {
             usages,
             [
                 "when-needed[:KEY=VALUE]...",
-                "qoe[:margin=6s]",
+                "qoe[:KEY=VALUE]...",
                 "allowance[:close|:backup]",
                 "emtcp[:ideal|:table1|:mp-prio][:SHARE]",
             ]

@@ -99,10 +99,11 @@ mod tests {
 
     #[test]
     fn named_parameters_replace_defaults() {
-        let text = "when-needed:late=500ms:longest-hold=10s:enough=8Mbps";
+        let text = "when-needed:deadline=500ms:memory=20s:slack=0.1:enough=8Mbps";
         let wanted = WhenNeeded {
-            late: Duration::from_millis(500),
-            longest_hold: Duration::from_secs(10),
+            deadline: Duration::from_millis(500),
+            memory: Duration::from_secs(20),
+            slack: 0.1,
             enough: Some(Bitrate::from_mbps(8.0)),
             ..WhenNeeded::DEFAULT
         };
@@ -124,12 +125,13 @@ mod tests {
             ("emtcp:mpprio", "`actuator` of `emtcp`: unknown value `mpprio`; did you mean `mp-prio`?"),
             ("emtcp:1.4", "`share` of `emtcp`: `1.4` is not a number from 0 to 1"),
             ("emtcp:nan", "`share` of `emtcp`: `nan` is not a number from 0 to 1"),
-            ("when-needed:lat=1s", "`when-needed` has no parameter `lat`; did you mean `late`?"),
+            ("when-needed:deadlin=1s", "`when-needed` has no parameter `deadlin`; did you mean `deadline`?"),
             ("when-needed:0.4", "`when-needed` has no parameter `0.4`"),
-            ("when-needed:late=4", "`late` of `when-needed`: `4` has no unit"),
+            ("when-needed:slack=4", "`slack` of `when-needed`: `4` is not a number from 0 to 1"),
+            ("when-needed:deadline=4", "`deadline` of `when-needed`: `4` has no unit"),
             ("when-needed:enough", "`enough` of `when-needed`: `` is not a rate"),
             ("allowance:clos", "`at_cap` of `allowance`: unknown value `clos`; did you mean `close`?"),
-            ("qoe:4s", "`qoe` has no parameter `4s`; did you mean `margin`?"),
+            ("qoe:4s", "`qoe` has no parameter `4s`"),
             ("qoe:margin=4", "`margin` of `qoe`: `4` has no unit"),
             ("none:0.2", "`none` takes no parameters, found `0.2`"),
         ];
@@ -138,6 +140,8 @@ mod tests {
             assert_eq!(error.to_string(), message);
             assert!(!error.hint().is_empty(), "{text}");
         }
+        let gone = "when-needed:longest-hold=4s".parse::<PolicyConfig>().unwrap_err();
+        assert!(gone.hint().starts_with("remove it"), "{}", gone.hint());
         assert!("x".parse::<PolicyConfig>().unwrap_err().hint().contains("wifi-first"));
     }
 }

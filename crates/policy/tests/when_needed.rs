@@ -23,10 +23,6 @@ struct Model {
     joined: bool,
     /// Times at which Wi-Fi was reset.
     resets: Vec<f64>,
-    /// A subflow over LTE exists.
-    lte_open: bool,
-    /// Times at which LTE was opened (true) or closed.
-    openings: Vec<(f64, bool)>,
     /// Times at which LTE became regular (true) or backup.
     switches: Vec<(f64, bool)>,
     lte: f64,
@@ -48,8 +44,6 @@ impl Model {
             backlog: 0.0,
             joined: true,
             resets: Vec::new(),
-            lte_open: true,
-            openings: Vec::new(),
             switches: Vec::new(),
             lte: 0.0,
             max_lateness: 0.0,
@@ -73,12 +67,6 @@ impl Model {
                     self.resets.push(self.now.as_secs_f64());
                 }
                 Action::Open { path: 0 } => self.state.paths[0].up = true,
-                Action::Open { path: 1 } | Action::Close { path: 1 } => {
-                    let open = matches!(action, Action::Open { .. });
-                    assert!(open != self.lte_open, "action changes nothing");
-                    self.lte_open = open;
-                    self.openings.push((self.now.as_secs_f64(), open));
-                }
                 _ => panic!("{action:?}"),
             }
         }
@@ -86,8 +74,7 @@ impl Model {
         self.joined = self.state.paths[0].up && (self.joined || wifi > 0.0);
         let over_wifi = if self.joined { self.backlog.min(wifi * MBPS) } else { 0.0 };
         let regular = !self.state.paths[1].backup || !self.joined;
-        let over_lte =
-            if regular && self.lte_open { (self.backlog - over_wifi).min(lte * MBPS) } else { 0.0 };
+        let over_lte = if regular { (self.backlog - over_wifi).min(lte * MBPS) } else { 0.0 };
         self.backlog -= over_wifi + over_lte;
         self.lte += over_lte;
         self.state.paths[0].bytes_down += over_wifi as u64;
@@ -122,12 +109,11 @@ fn lte_carries_only_the_shortage_of_wifi() {
     model.run(20.0, 5.0, 3.0, 40.0);
     let needed = 20.0 * 2.0 * 10.0 * MBPS;
     assert!((0.9..=1.0).contains(&(model.lte / needed)), "{} of {needed}", model.lte);
-    assert!(model.switches.len() < 40, "{:?}", model.switches);
     assert!(model.max_lateness < 0.5, "{}", model.max_lateness);
     model.run(20.0, 5.0, 40.0, 40.0);
     assert!(model.lte <= 1.01 * needed);
     let (last, on) = model.switches[model.switches.len() - 1];
-    assert!(!on && last < 34.5, "{:?}", model.switches);
+    assert!(!on && last < 30.5, "{:?}", model.switches);
 }
 
 /// A path is silent after its backlog drained over the other one; the paid backlog ends the
@@ -138,9 +124,9 @@ fn lte_becomes_backup_once_the_backlog_is_paid() {
     model.run(10.0, 5.0, 40.0, 40.0);
     model.run(0.8, 5.0, 2.0, 40.0);
     model.run(5.0, 5.0, 40.0, 40.0);
-    assert_eq!(model.switches, [(10.5, true), (10.7, false)]);
-    // The backlog of 0.5 s at 3 Mbit/s, and 0.2 s of the shortage.
-    assert!(model.lte <= 0.75 * 3.0 * 10.0 * MBPS, "{}", model.lte / MBPS);
+    assert_eq!(model.switches.len(), 4, "{:?}", model.switches);
+    // The shortage of 0.8 s at 3 Mbit/s.
+    assert!(model.lte <= 0.8 * 3.0 * 10.0 * MBPS, "{}", model.lte / MBPS);
 }
 
 /// After a timeout no segment may be timed (Karn's algorithm), and the last value stays.
@@ -203,73 +189,6 @@ fn late_stuck_data_does_not_raise_the_demand() {
     assert_eq!(model.switches[before..].iter().filter(|(_, on)| *on).count(), 0, "{:?}", model.switches);
 }
 
-/// A stream after three seconds of silent Wi-Fi, in which LTE carried 400 kB too much.
-fn overdrawn(text: &str) -> Model {
-    let mut model = Model::new(text);
-    model.run(10.0, 5.0, 40.0, 40.0);
-    model.run(1.0, 5.0, 0.0, 40.0);
-    model.state.paths[1].bytes_down += 400_000;
-    model.run(2.0, 5.0, 0.0, 40.0);
-    model.run(10.0, 5.0, 40.0, 40.0);
-    model
-}
-
-#[test]
-fn overdrawn_path_is_closed_until_one_second_is_missing() {
-    let mut model = overdrawn("when-needed");
-    let [(closed, false)] = model.openings[..] else { panic!("{:?}", model.openings) };
-    assert!((18.0..19.0).contains(&closed), "five seconds after its last use: {closed}");
-    let lte = model.lte;
-    model.run(0.9, 5.0, 0.0, 40.0);
-    model.run(10.0, 5.0, 40.0, 40.0);
-    assert_eq!((model.lte, model.openings.len()), (lte, 1), "a short shortage is charged to the overdraft");
-    let (gone, resets) = (model.now.as_secs_f64(), model.resets.len());
-    model.run(5.0, 5.0, 0.0, 40.0);
-    let [_, (opened, true)] = model.openings[..] else { panic!("{:?}", model.openings) };
-    assert!((1.0..1.2).contains(&(opened - gone)), "{opened}");
-    // Not before the handshake of the new subflow.
-    assert!(model.resets[resets] >= opened + 0.2, "{:?}", model.resets);
-    assert!(model.max_lateness < 1.5, "{} s late", model.max_lateness);
-}
-
-#[test]
-fn closed_path_is_opened_at_once_if_no_other_is_up() {
-    let mut model = overdrawn("when-needed");
-    model.state.paths[0].up = false;
-    model.run(0.2, 5.0, 40.0, 40.0);
-    assert!(model.lte_open && !model.state.paths[1].backup);
-}
-
-/// During a pause the counters do not show which paths could carry data.
-#[test]
-fn path_is_not_closed_while_the_application_pauses() {
-    let mut model = Model::new("when-needed");
-    model.run(10.0, 5.0, 40.0, 40.0);
-    model.run(1.0, 5.0, 0.0, 40.0);
-    model.state.paths[1].bytes_down += 400_000;
-    model.run(2.0, 5.0, 0.0, 40.0);
-    model.run(2.0, 5.0, 40.0, 40.0);
-    model.run(60.0, 0.0, 40.0, 40.0);
-    assert_eq!(model.openings, []);
-}
-
-#[test]
-fn path_is_not_closed_before_the_standby_time() {
-    assert_eq!(overdrawn("when-needed:standby=1h").openings, []);
-}
-
-#[test]
-fn path_that_carried_only_the_shortage_is_not_closed() {
-    // During a silence the shortage is known only to the tolerance of 5 %.
-    for (text, wifi, seconds) in [("when-needed", 3.0, 60.0), ("when-needed:hold=10s:silent=1h", 0.0, 9.5)] {
-        let mut model = Model::new(text);
-        model.run(10.0, 5.0, 40.0, 40.0);
-        model.run(seconds, 5.0, wifi, 40.0);
-        model.run(20.0, 5.0, 40.0, 40.0);
-        assert_eq!(model.openings, [], "{text}");
-    }
-}
-
 /// While LTE is regular, a higher demand shows in the total rate.
 #[test]
 fn demand_that_rises_during_a_shortage_is_learned() {
@@ -285,12 +204,12 @@ fn silent_path_is_reset_after_a_quarter_of_a_second() {
     let mut model = Model::new("when-needed");
     model.run(10.0, 5.0, 40.0, 40.0);
     model.run(30.0, 5.0, 0.0, 40.0);
-    assert_eq!(model.switches[0], (10.3, true), "first observation with a lateness of 250 ms");
+    assert_eq!(model.switches[0], (10.2, true), "Wi-Fi needs 0.33 s for the data of 0.2 s");
     assert!(model.max_lateness <= 0.5, "{}", model.max_lateness);
     // The subflow over Wi-Fi is closed then. LTE carries everything, marked as backup or not, and
     // Wi-Fi resumes as soon as it has capacity.
     assert_eq!(model.resets, [10.3]);
-    assert_eq!(model.switches[1..], [(10.9, false)]);
+    assert_eq!(model.switches.len(), 2, "{:?}", model.switches);
     assert!(model.backlog == 0.0);
     let lte = model.lte;
     model.run(5.0, 5.0, 40.0, 40.0);
@@ -298,7 +217,7 @@ fn silent_path_is_reset_after_a_quarter_of_a_second() {
 }
 
 #[test]
-fn path_that_goes_down_is_replaced_at_once_and_used_again_after_the_hold() {
+fn interface_that_goes_down_is_replaced_at_once_and_used_again_after_the_hold() {
     let mut model = Model::new("when-needed");
     model.run(5.0, 5.0, 40.0, 40.0);
     model.state.paths[0].up = false;
@@ -309,16 +228,16 @@ fn path_that_goes_down_is_replaced_at_once_and_used_again_after_the_hold() {
 }
 
 #[test]
-fn pausing_application_raises_ever_fewer_alarms() {
+fn pausing_application_raises_few_alarms() {
     let mut model = Model::new("when-needed");
     for _ in 0..20 {
         model.run(2.0, 5.0, 40.0, 40.0);
         model.run(1.0, 0.0, 40.0, 40.0);
     }
     let alarms: Vec<f64> = model.switches.iter().filter(|(_, on)| *on).map(|(at, _)| *at).collect();
-    assert_eq!(alarms[..3], [2.3, 5.6, 11.2]);
-    assert!(alarms[2..].windows(2).all(|pair| pair[1] - pair[0] > 8.0), "{alarms:?}");
-    assert_eq!(model.lte, 0.0);
+    assert!(alarms.len() < 20, "some pauses are shorter than the deadline: {alarms:?}");
+    let carried = model.state.paths[0].bytes_down as f64;
+    assert!(model.lte < 0.02 * carried, "{} of {carried}", model.lte);
 }
 
 #[test]
@@ -360,11 +279,11 @@ fn demand_is_limited_to_enough() {
     model.run(5.0, 1000.0, 20.0, 40.0);
     assert_eq!(model.switches, []);
     model.run(1.0, 1000.0, 5.0, 40.0);
-    assert_eq!(model.switches, [(10.6, true), (10.8, false)], "the backlog is paid at once");
+    assert_eq!(model.switches.len(), 2, "the backlog is paid at once: {:?}", model.switches);
 }
 
 #[test]
-fn flapping_interface_does_not_flap_the_priority() {
+fn flapping_interface_changes_the_priority_at_most_twice_each_time() {
     let mut model = Model::new("when-needed");
     model.run(5.0, 5.0, 40.0, 40.0);
     for _ in 0..100 {
@@ -373,23 +292,21 @@ fn flapping_interface_does_not_flap_the_priority() {
         model.state.paths[0].up = true;
         model.run(0.6, 5.0, 4.9, 40.0);
     }
-    assert!(model.switches.len() < 100, "{} in 70 s", model.switches.len());
+    assert!(model.switches.len() <= 200, "{} in 70 s", model.switches.len());
 }
 
 #[test]
 fn extreme_parameters_do_no_harm() {
-    let with = |span, enough| WhenNeeded {
-        late: span,
+    let with = |span, slack, enough| WhenNeeded {
+        deadline: span,
         hold: span,
-        longest_hold: span,
         memory: span,
         queueing: span,
-        silent: WhenNeeded::DEFAULT.silent,
-        standby: span,
+        slack,
         enough,
     };
-    let shortest = with(Duration::ZERO, Some(Bitrate::ZERO));
-    let longest = with(Duration::from_secs(9_000_000_000), None);
+    let shortest = with(Duration::ZERO, 0.0, Some(Bitrate::ZERO));
+    let longest = with(Duration::from_secs(9_000_000_000), 1.0, None);
     for parameters in [shortest, longest] {
         let mut model = Model::with(parameters);
         model.run(5.0, 5.0, 40.0, 40.0);
@@ -402,7 +319,7 @@ fn extreme_parameters_do_no_harm() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(300) })]
 
-    /// Two changes of priority per second at most: each phase lasts half a second in the mean.
+    /// Five changes of priority per second at most: a change shows after 200 ms.
     #[test]
     fn priority_changes_are_limited_for_any_counters(
         looks in prop::collection::vec((1u64..300, 0u64..2_000_000, 0u64..2_000_000, 0u64..2000, prop::bool::weighted(0.9)), 1..900),
@@ -412,7 +329,7 @@ proptest! {
         paths[1].backup = true;
         let mut state = DeviceState { paths, app: None };
         let (mut now, mut actions, mut switches) = (Instant::ZERO, Vec::new(), Vec::new());
-        let (mut open, mut resets, mut lte_open) = (true, Vec::new(), true);
+        let (mut open, mut resets) = (true, Vec::new());
         for (millis, wifi, lte, srtt, up) in looks {
             now += Duration::from_millis(millis);
             state.paths[0].bytes_down += wifi;
@@ -437,26 +354,20 @@ proptest! {
                         prop_assert!(!open, "action changes nothing");
                         open = true;
                     }
-                    Action::Open { path: 1 } | Action::Close { path: 1 } => {
-                        let opens = matches!(action, Action::Open { .. });
-                        prop_assert!(opens != lte_open, "action changes nothing");
-                        lte_open = opens;
-                    }
                     _ => panic!("{action:?}"),
                 }
             }
             state.paths[0].up = up && open;
             actions.clear();
             policy.observe(now, &state, &mut actions);
-            prop_assert!(lte_open || state.paths[1].backup, "a regular path is open");
             prop_assert!(actions.is_empty(), "second observation at the same time: {actions:?}");
         }
         for (i, first) in switches.iter().enumerate() {
             let minute = switches[i..].iter().filter(|at| at.since(*first) < Duration::from_secs(60)).count();
-            prop_assert!(minute <= 120, "{minute} switches in a minute");
+            prop_assert!(minute <= 300, "{minute} switches in a minute");
         }
         let shortest = resets.windows(2).map(|pair: &[Instant]| pair[1].since(pair[0])).min();
-        prop_assert!(shortest.is_none_or(|shortest| shortest >= Duration::from_millis(300)), "{shortest:?}");
+        prop_assert!(shortest.is_none_or(|shortest| shortest >= Duration::from_millis(50)), "{shortest:?}");
     }
 
     /// The lateness of a constant stream stays limited.

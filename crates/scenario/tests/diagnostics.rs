@@ -150,7 +150,8 @@ cases! {
     share_in_percent: "share = 0.24" => "share = 24";
     share_as_text: "share = 0.24" => "share = \"24%\"";
     share_for_another_policy: "name = \"emtcp\"" => "name = \"wifi-first\"";
-    late_for_another_policy: "name = \"emtcp\", share = 0.24" => "name = \"allowance\", late = \"1s\"";
+    deadline_for_another_policy: "name = \"emtcp\", share = 0.24" => "name = \"allowance\", deadline = \"1s\"";
+    removed_policy_parameter: "name = \"emtcp\", share = 0.24" => "name = \"when-needed\", late = \"1s\"";
     allowance_period_without_allowance: "radio = \"huang2012.lte\"" => "radio = \"huang2012.lte\"\nallowance_period = \"9s\"";
     unknown_policy: "{ name = \"emtcp\", share = 0.24 }" => "\"emptcp\"";
     unknown_cell: "down = { cell = \"home\"" => "down = { cell = \"hme\"";

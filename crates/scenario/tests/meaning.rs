@@ -130,22 +130,22 @@ fn policy_parameters_are_read() {
     let named = PolicyConfig::from(WhenNeeded::DEFAULT);
     assert_eq!(policy("\"when-needed\""), named);
     assert_eq!(policy("{ name = \"when-needed\" }"), named, "the defaults of the format are the policy's");
-    let keys = "late = \"1s\", hold = \"2s\", longest_hold = \"3s\", memory = \"4s\", queueing = \"5s\", silent = \"7s\", standby = \"8s\", enough = \"6Mbps\"";
+    let keys = "deadline = \"1s\", hold = \"2s\", memory = \"4s\", queueing = \"5s\", slack = 0.1, enough = \"6Mbps\"";
     let expected = WhenNeeded {
-        late: Duration::from_secs(1),
+        deadline: Duration::from_secs(1),
         hold: Duration::from_secs(2),
-        longest_hold: Duration::from_secs(3),
         memory: Duration::from_secs(4),
         queueing: Duration::from_secs(5),
-        silent: Duration::from_secs(7),
-        standby: Duration::from_secs(8),
+        slack: 0.1,
         enough: Some(Bitrate::from_mbps(6.0)),
     };
     assert_eq!(policy(&format!("{{ name = \"when-needed\", {keys} }}")), expected.into());
-    let qoe = PolicyConfig::from(Qoe { margin: Duration::from_secs(8) });
+    let qoe = PolicyConfig::from(Qoe { margin: Duration::from_secs(8), rescue: Duration::from_secs(3) });
     assert_eq!(policy("\"qoe\""), qoe);
     assert_eq!(policy("{ name = \"qoe\" }"), qoe, "the default of the format is the policy's");
-    assert_eq!(policy("{ name = \"qoe\", margin = \"3s\" }"), Qoe { margin: Duration::from_secs(3) }.into());
+    let seconds = Duration::from_secs;
+    let expected = Qoe { margin: seconds(9), rescue: seconds(2) };
+    assert_eq!(policy("{ name = \"qoe\", margin = \"9s\", rescue = \"2s\" }"), expected.into());
     assert_eq!(policy("\"allowance\""), Allowance { at_cap: CapAction::Close }.into());
     assert_eq!(
         policy("{ name = \"allowance\", at_cap = \"backup\" }"),

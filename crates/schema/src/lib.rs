@@ -13,6 +13,7 @@ mod key_path;
 pub mod markdown;
 pub mod node;
 pub mod read;
+mod removed;
 pub mod shape;
 mod suggest;
 mod syntax;
@@ -22,6 +23,7 @@ pub use diagnostic::{Diagnostic, Invalid, Place, Problems, Source};
 pub use json_schema::json_schema;
 pub use key_path::key_at;
 pub use node::{Fields, Node, Value};
+pub use removed::removed_key_hint;
 pub use suggest::suggest;
 pub use value_type::{Literal, Parsed, ValueType};
 

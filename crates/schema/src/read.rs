@@ -6,6 +6,7 @@ pub(crate) use scalar::{as_i64, fraction, percent};
 
 use crate::diagnostic::{Invalid, Problems, Source};
 use crate::node::{Entry, Fields, Node, Value};
+use crate::removed::removed_key_hint;
 use crate::shape::{Key, Need, Shape, Table, list, one_of};
 use crate::suggest;
 use core::ops::Range;
@@ -65,10 +66,11 @@ fn report_unknown_key(
     let inner = inner_keys(shape, name);
     let inner: Vec<&str> = inner.iter().map(String::as_str).collect();
     let near = if inner.is_empty() { suggest(name, shape.names()) } else { None };
-    let hint = match (near, inner.as_slice()) {
-        (Some(near), _) => format!("did you mean `{near}`?"),
-        (None, []) => "remove it: it has no effect".to_owned(),
-        (None, inner) => format!("did you mean {}?", list(inner)),
+    let hint = match (removed_key_hint(shape.name, name), near, inner.as_slice()) {
+        (Some(hint), _, _) => hint.to_owned(),
+        (None, Some(near), _) => format!("did you mean `{near}`?"),
+        (None, None, []) => "remove it: it has no effect".to_owned(),
+        (None, None, inner) => format!("did you mean {}?", list(inner)),
     };
     problems
         .add(span, format!("unknown key `{}` in {}", clip(name), shape.name))

@@ -26,7 +26,7 @@ Examples:
   tandem compare walk.toml --vary-together 'wifi.trace=wifi-*.csv,lte.trace=lte-*.csv' --seeds 1
   tandem compare a.toml b.toml --set transport.congestion=cubic --duration 60s
 
-Policies: none, wifi-only, lte-only, wifi-first, when-needed[:KEY=VALUE]..., qoe[:margin=TIME],
+Policies: none, wifi-only, lte-only, wifi-first, when-needed[:KEY=VALUE]..., qoe[:KEY=VALUE]...,
           allowance[:close|:backup], emtcp[:ideal|:table1|:mp-prio][:SHARE]
 Keys: as in docs/reference/scenario.md, with dots in between; after a list of tables, such as path,
       comes the name of an entry or its number from 1. Values that are not TOML are taken as text.

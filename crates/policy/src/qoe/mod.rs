@@ -1,24 +1,20 @@
-//! `qoe`: cellular paths are regular only while the preferred paths alone would miss a video
-//! player's deadline, and backup otherwise.
+//! `qoe`: cellular paths are regular only while the preferred paths alone would leave too little in
+//! a video player's buffer, and backup otherwise.
 //!
 //! As in MP-DASH (Han et al., CoNEXT 2016) a segment has a deadline: the time at which the buffer
-//! runs empty, less a [reserve](reserve). The preferred paths carry a segment alone as long as they
-//! meet it. Without a report from a player, every path is regular.
-//!
-//! Parameter: `margin` (time), the reserve while the preferred paths carry nothing.
-//! Model and figures: `docs/design/qoe.md`.
+//! runs empty, less a reserve. Without a report from a player, every path is regular.
+//! Model, sources of the defaults and figures: `docs/design/qoe.md`.
 
-mod rates;
-mod reserve;
+mod rate;
 #[cfg(test)]
 mod tests;
 
 use crate::registry::parameters;
 use crate::state::is_preferred;
 use crate::{Action, AppState, DeviceState, InterfaceKind, Policy, PolicyConfig, PolicyEntry, PolicyFactory};
+use core::fmt::Write as _;
 use quantities::{POSITIVE_TIME, Quantities as _};
-use rates::{CellularRate, PreferredRate};
-use reserve::Reserve;
+use rate::ReceiveRate;
 use schema::shape::{Key, Need};
 use tracing::debug;
 use units::{Duration, Instant};
@@ -28,47 +24,59 @@ pub(crate) const ENTRY: PolicyEntry = PolicyEntry {
     doc: "keeps cellular and satellite paths as backups while the others meet the deadlines of a `video` player",
     parameters: parameters(
         "qoe",
-        &[Key {
-            name: "margin",
-            shape: POSITIVE_TIME,
-            need: Need::Default("\"8s\""),
-            doc: "For `qoe`: playback time to keep in the player's buffer when a segment arrives.",
-            example: "\"6s\"",
-        }],
+        &[
+            Key {
+                name: "margin",
+                shape: POSITIVE_TIME,
+                need: Need::Default("\"8s\""),
+                doc: "For `qoe`: playback time to keep in the player's buffer while the other paths carry nothing.",
+                example: "\"6s\"",
+            },
+            Key {
+                name: "rescue",
+                shape: POSITIVE_TIME,
+                need: Need::Default("\"3s\""),
+                doc: "For `qoe`: playback time to keep while the other paths carry the video's bitrate; they \
+                      may fail at any time.",
+                example: "\"2s\"",
+            },
+        ],
     ),
     positional: &[],
     configure: |fields| {
-        PolicyConfig::from(Qoe { margin: fields.time("margin").unwrap_or(Qoe::DEFAULT_MARGIN) })
+        let default = Qoe::DEFAULT;
+        PolicyConfig::from(Qoe {
+            margin: fields.time("margin").unwrap_or(default.margin),
+            rescue: fields.time("rescue").unwrap_or(default.rescue),
+        })
     },
 };
 
 /// Time between observations of the player.
 const INTERVAL: Duration = Duration::from_millis(100);
-/// Part of the measured cellular rate that counts as available.
-const CELLULAR_CONFIDENCE: f64 = 0.5;
-/// Cellular paths stop once the preferred paths need no more than this part of the time left.
-const STOP_RATIO: f64 = 0.8;
-/// Cellular paths stop once all paths together are this much ahead of the deadline, in seconds.
-const STOP_LEAD_S: f64 = 1.5;
-/// Minimum time for which cellular paths stay regular.
-const MIN_REGULAR: Duration = Duration::from_millis(300);
+/// Playback time beyond the reserve at which cellular paths become backup.
+const HYSTERESIS: Duration = Duration::from_secs(1);
+/// Observations without a request after which the player has a full buffer.
+const IDLE_OBSERVATIONS: u32 = 3;
 
 /// The policy `qoe`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Qoe {
-    /// Playback time to keep in the buffer when a segment arrives, while the preferred paths carry
-    /// nothing. The policy adapts it to its experience.
+    /// Playback time to keep in the buffer while the preferred paths carry nothing.
     pub margin: Duration,
+    /// Playback time to keep while they carry the video's bitrate: the time that the data on a path
+    /// takes to arrive over another one after the first has failed.
+    pub rescue: Duration,
 }
 
 impl Qoe {
-    /// The default of [`margin`](Self::margin).
-    pub const DEFAULT_MARGIN: Duration = Duration::from_secs(8);
+    /// The default parameters.
+    pub const DEFAULT: Self = Self { margin: Duration::from_secs(8), rescue: Duration::from_secs(3) };
 }
 
 impl Default for Qoe {
     fn default() -> Self {
-        Self { margin: Self::DEFAULT_MARGIN }
+        Self::DEFAULT
     }
 }
 
@@ -77,72 +85,86 @@ impl PolicyFactory for Qoe {
         ENTRY.name
     }
     fn text(&self) -> String {
-        if self.margin == Self::DEFAULT_MARGIN {
-            return ENTRY.name.to_owned();
+        let mut text = ENTRY.name.to_owned();
+        for (key, span, default) in
+            [("margin", self.margin, Self::DEFAULT.margin), ("rescue", self.rescue, Self::DEFAULT.rescue)]
+        {
+            if span != default {
+                let _ = write!(text, ":{key}={span}");
+            }
         }
-        format!("{}:margin={}", ENTRY.name, self.margin)
+        text
     }
     fn build(&self, kinds: &[InterfaceKind]) -> Box<dyn Policy> {
-        Box::new(QoePolicy::new(self.margin, kinds))
+        Box::new(QoePolicy::new(*self, kinds))
     }
 }
 
 #[derive(Debug)]
 struct QoePolicy {
+    parameters: Qoe,
     /// Some path is not cellular; otherwise no path could relieve the cellular ones.
     has_preferred: bool,
-    reserve: Reserve,
-    preferred: PreferredRate,
-    cellular: CellularRate,
-    /// Since when cellular paths are regular; `None` while they are backup.
-    regular_since: Option<Instant>,
+    preferred: ReceiveRate,
+    /// Measured while cellular paths are regular.
+    cellular: ReceiveRate,
+    /// The buffer has held the margin, or the player has requested nothing, since the start or the
+    /// last stall.
+    is_filled: bool,
+    /// Observations in a row at which the player requested nothing with a buffer that is not empty.
+    idle_observations: u32,
+    is_regular: bool,
 }
 
 impl QoePolicy {
-    fn new(margin: Duration, kinds: &[InterfaceKind]) -> Self {
+    fn new(parameters: Qoe, kinds: &[InterfaceKind]) -> Self {
         Self {
+            parameters,
             has_preferred: kinds.iter().any(|&kind| is_preferred(kind)),
-            reserve: Reserve::new(margin.as_secs_f64()),
-            preferred: PreferredRate::default(),
-            cellular: CellularRate::default(),
-            regular_since: None,
+            preferred: ReceiveRate::default(),
+            cellular: ReceiveRate::default(),
+            is_filled: false,
+            idle_observations: 0,
+            is_regular: false,
+        }
+    }
+
+    fn update_filled(&mut self, buffer: Duration, missing: u64) {
+        let idle = !buffer.is_zero() && missing == 0;
+        self.idle_observations = if idle { self.idle_observations.saturating_add(1) } else { 0 };
+        if buffer >= self.parameters.margin || self.idle_observations >= IDLE_OBSERVATIONS {
+            self.is_filled = true;
+        } else if buffer.is_zero() {
+            self.is_filled = false;
         }
     }
 
     /// Decides whether the player needs the cellular paths.
-    fn needs_cellular(&self, now: Instant, app: &AppState) -> bool {
+    fn needs_cellular(&mut self, app: &AppState) -> bool {
         let Some(buffer) = app.buffer else { return true };
+        let missing = app.missing.map_or(0, units::Bytes::get);
+        self.update_filled(buffer, missing);
         if app.done {
             return false;
         }
-        if buffer.is_zero() || self.reserve.is_filling() {
+        if !self.is_filled {
             return true;
         }
-        let missing = app.missing.map_or(0.0, |missing| missing.get() as f64);
-        if missing <= 0.0 {
-            return false;
-        }
-        let Some([short, long]) = self.preferred.averages() else { return true };
-        self.misses_deadline(now, [short, long], missing, app)
+        let bitrate = app.bitrate.map_or(0.0, |rate| rate.as_bps() as f64 / 8.0);
+        missing > 0 && self.misses_deadline(buffer.as_secs_f64(), missing as f64, bitrate)
     }
 
-    /// Compares the time that the `missing` bytes take with the buffer, less the reserve.
-    fn misses_deadline(&self, now: Instant, averages: [f64; 2], missing: f64, app: &AppState) -> bool {
-        let [short, long] = averages;
-        let rate = short.min(long);
-        let bitrate = app.bitrate.map_or(0.0, |rate| rate.as_bps() as f64 / 8.0);
-        let buffer = app.buffer.map_or(0.0, Duration::as_secs_f64);
-        let coverage = if bitrate > 0.0 { short / bitrate } else { 0.0 };
-        let [minimum, reserve] = self.reserve.seconds(buffer, coverage);
+    /// Predicts the buffer at the end of the segment, over the preferred paths alone and over all.
+    fn misses_deadline(&self, buffer: f64, missing: f64, bitrate: f64) -> bool {
+        let Some(preferred) = self.preferred.mean() else { return true };
+        let all = preferred + self.cellular.mean().unwrap_or(0.0);
+        let [margin, rescue] = [self.parameters.margin, self.parameters.rescue].map(Duration::as_secs_f64);
+        let coverage = if bitrate > 0.0 { (preferred / bitrate).min(1.0) } else { 0.0 };
+        let reserve = rescue + (margin - rescue).max(0.0) * (1.0 - coverage);
+        let hysteresis = if self.is_regular { HYSTERESIS.as_secs_f64() } else { 0.0 };
         // Preferred paths slower than the video meet no deadline: each segment delays the next.
-        let alone = if short < bitrate { f64::INFINITY } else { missing / rate };
-        let together = missing / (rate + CELLULAR_CONFIDENCE * self.cellular.rate().unwrap_or(0.0));
-        match self.regular_since {
-            // The next observation would come too late.
-            None => alone > buffer - minimum && together > buffer - reserve - INTERVAL.as_secs_f64(),
-            Some(since) if now.since(since) < MIN_REGULAR => true,
-            Some(_) => alone > STOP_RATIO * (buffer - minimum) && together > buffer - reserve - STOP_LEAD_S,
-        }
+        let alone_suffice = preferred >= bitrate && buffer - missing / preferred >= rescue + hysteresis;
+        !alone_suffice && buffer - missing / all < reserve + hysteresis
     }
 }
 
@@ -157,25 +179,23 @@ impl Policy for QoePolicy {
             let paths = state.paths.iter().filter(|path| is_preferred(path.kind) == preferred);
             paths.fold(0_u64, |sum, path| sum.saturating_add(path.bytes_down))
         };
-        let was_regular = self.regular_since.is_some();
         self.preferred.observe(now, received(true), waits);
-        self.cellular.observe(now, received(false), waits, was_regular);
-        self.reserve.learn(&app, received(false), was_regular);
+        self.cellular.observe(now, received(false), waits && self.is_regular);
         let preferred_up = state.paths.iter().any(|path| path.up && is_preferred(path.kind));
-        let regular = !preferred_up || self.needs_cellular(now, &app);
-        if regular != was_regular {
+        let is_regular = self.needs_cellular(&app) || !preferred_up;
+        if is_regular != self.is_regular {
             debug!(
-                regular,
+                is_regular,
                 preferred_up,
                 buffer = ?app.buffer,
                 missing = ?app.missing,
                 bitrate = ?app.bitrate,
-                rates = ?self.preferred.averages(),
+                rate = ?self.preferred.mean(),
                 "need of cellular paths changed"
             );
         }
-        self.regular_since = if regular { Some(self.regular_since.unwrap_or(now)) } else { None };
-        state.mark_costly(!regular, actions);
+        self.is_regular = is_regular;
+        state.mark_costly(!is_regular, actions);
     }
 
     fn interval(&self) -> Option<Duration> {

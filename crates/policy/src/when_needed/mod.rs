@@ -1,26 +1,21 @@
 //! `when-needed`: cellular paths are backup, and regular only while the other paths carry less than
 //! the device's applications demand.
 //!
-//! The demand is estimated from the byte counters of the interfaces: the rate that arrived before.
-//! The stream is late by its estimated backlog over that rate.
-//!
-//! Parameters (spans of time, but for `enough`): `late`, `hold`, `longest_hold`, `memory`,
-//! `queueing`, `silent`, `standby`, `enough` (a rate); [`WhenNeeded`] documents them. Model,
-//! reasons, bounds and limits: `docs/design/when-needed.md`.
+//! A virtual queue estimates the data that has not arrived yet. Costly paths become regular once
+//! the preferred paths need longer than the deadline for it, and backup once it is empty.
+//! Model, sources of the defaults, figures and limits: `docs/design/when-needed.md`.
 
-mod balance;
-mod demand;
+mod full_link;
 mod policy;
-mod queue;
-mod silent_paths;
-mod standby;
+mod stuck_paths;
+mod virtual_queue;
 
 use crate::registry::{parameters, text_name};
 use crate::{InterfaceKind, Policy, PolicyConfig, PolicyEntry, PolicyFactory};
 use core::fmt::Write as _;
 use policy::WhenNeededPolicy;
 use quantities::{POSITIVE_RATE, POSITIVE_TIME, Quantities as _};
-use schema::shape::{Key, Need};
+use schema::shape::{Key, Need, Shape};
 use units::{Bitrate, Duration};
 
 pub(crate) const ENTRY: PolicyEntry = PolicyEntry {
@@ -29,7 +24,9 @@ pub(crate) const ENTRY: PolicyEntry = PolicyEntry {
     parameters: parameters("when-needed", &KEYS),
     positional: &[],
     configure: |fields| {
-        let mut parameters = WhenNeeded { enough: fields.rate("enough"), ..WhenNeeded::DEFAULT };
+        let default = WhenNeeded::DEFAULT;
+        let slack = fields.number("slack").unwrap_or(default.slack);
+        let mut parameters = WhenNeeded { slack, enough: fields.rate("enough"), ..default };
         for (key, span) in parameters.spans_mut() {
             *span = fields.time(key).unwrap_or(*span);
         }
@@ -37,21 +34,20 @@ pub(crate) const ENTRY: PolicyEntry = PolicyEntry {
     },
 };
 
-const KEYS: [Key; 8] = [
+const KEYS: [Key; 6] = [
     span(
-        "late",
+        "deadline",
         "\"250ms\"",
-        "For `when-needed`: lateness of the stream at which cellular paths become regular. A shorter time \
-         wakes them for a hiccup, a longer one lets playback buffers run empty.",
+        "For `when-needed`: time after which missing data has to arrive; cellular paths become regular if \
+         the other paths need longer.",
         "\"500ms\"",
     ),
-    span("hold", "\"500ms\"", "For `when-needed`: minimum time for which they stay regular.", "\"1s\""),
     span(
-        "longest_hold",
-        "\"4s\"",
-        "For `when-needed`: maximum time for which they stay regular before the policy tests again whether \
-         the other paths suffice, after failed tests.",
-        "\"10s\"",
+        "hold",
+        "\"500ms\"",
+        "For `when-needed`: time in which cellular paths have to reduce the missing data, before they \
+         become backups again.",
+        "\"1s\"",
     ),
     span(
         "memory",
@@ -65,20 +61,13 @@ const KEYS: [Key; 8] = [
         "For `when-needed`: increase of the round-trip time over its minimum that indicates a full link.",
         "\"50ms\"",
     ),
-    span(
-        "silent",
-        "\"250ms\"",
-        "For `when-needed`: time for which the other paths may carry nothing while cellular paths are \
-         regular, before their subflows are closed and opened again.",
-        "\"1s\"",
-    ),
-    span(
-        "standby",
-        "\"5s\"",
-        "For `when-needed`: time for which idle cellular paths stay backups after they carried too much, \
-         before their subflows are closed: a peer may use a backup on its own account.",
-        "\"1h\"",
-    ),
+    Key {
+        name: "slack",
+        shape: Shape::Probability,
+        need: Need::Default("0.05"),
+        doc: "For `when-needed`: part of the demand by which a rate may be lower without missing data.",
+        example: "0.1",
+    },
     Key {
         name: "enough",
         shape: POSITIVE_RATE,
@@ -96,26 +85,21 @@ const fn span(name: &'static str, default: &'static str, doc: &'static str, exam
 /// interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WhenNeeded {
-    /// Lateness of the stream at which costly paths become regular. With a shorter one a hiccup
-    /// wakes them, with a longer one playback buffers run empty; below 200 ms it reacts to single
-    /// packets.
-    pub late: Duration,
-    /// Minimum time for which costly paths stay regular. Sender and path take about two round trips
-    /// to answer a change of priority, and a shorter switch has no effect.
+    /// Time after which missing data has to arrive. Costly paths become regular if the preferred
+    /// paths need longer. A tail loss takes 200 ms and a round trip to recover, which is no
+    /// shortage.
+    pub deadline: Duration,
+    /// Time in which costly paths have to reduce the missing data before they become backup again,
+    /// and time constant of the mean rate of the preferred paths. A sender takes about five round
+    /// trips from an idle congestion window to the rate of a stream.
     pub hold: Duration,
-    /// Maximum time for which they stay regular, after failed probes, before the next probe.
-    pub longest_hold: Duration,
-    /// Time constant with which the demand decays while less arrives. Longer than a link takes to
-    /// fade, or the demand would fade with it.
+    /// Time constant with which the estimated demand decays, and time for which a demand that no
+    /// paths meet is believed. Longer than a link takes to fade, or the demand would fade with it.
     pub memory: Duration,
     /// Increase of the round-trip time over its minimum that indicates a full link.
     pub queueing: Duration,
-    /// Time for which preferred paths may be silent while costly ones are regular, before their
-    /// subflows are closed and opened again.
-    pub silent: Duration,
-    /// Time for which idle costly paths stay backups after they carried too much, before their
-    /// subflows are closed.
-    pub standby: Duration,
+    /// Part of the demand by which a rate may be lower without missing data, from 0 to 1.
+    pub slack: f64,
     /// Upper limit of the estimated demand; `None` without a limit. Set it for downloads, which
     /// take any rate there is and would keep costly paths regular all the time.
     pub enough: Option<Bitrate>,
@@ -124,26 +108,21 @@ pub struct WhenNeeded {
 impl WhenNeeded {
     /// The default parameters.
     pub const DEFAULT: Self = Self {
-        late: Duration::from_millis(250),
+        deadline: Duration::from_millis(250),
         hold: Duration::from_millis(500),
-        longest_hold: Duration::from_secs(4),
         memory: Duration::from_secs(10),
         queueing: Duration::from_millis(100),
-        silent: Duration::from_millis(250),
-        standby: Duration::from_secs(5),
+        slack: 0.05,
         enough: None,
     };
 
     /// The spans of time with their keys, in the order of [`KEYS`].
-    fn spans_mut(&mut self) -> [(&'static str, &mut Duration); 7] {
+    fn spans_mut(&mut self) -> [(&'static str, &mut Duration); 4] {
         [
-            ("late", &mut self.late),
+            ("deadline", &mut self.deadline),
             ("hold", &mut self.hold),
-            ("longest_hold", &mut self.longest_hold),
             ("memory", &mut self.memory),
             ("queueing", &mut self.queueing),
-            ("silent", &mut self.silent),
-            ("standby", &mut self.standby),
         ]
     }
 }
@@ -167,6 +146,9 @@ impl PolicyFactory for WhenNeeded {
             if span != default {
                 let _ = write!(text, ":{}={span}", text_name(key));
             }
+        }
+        if self.slack != Self::DEFAULT.slack {
+            let _ = write!(text, ":slack={}", self.slack);
         }
         if let Some(rate) = self.enough {
             let _ = write!(text, ":enough={rate}");

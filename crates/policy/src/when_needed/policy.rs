@@ -1,91 +1,63 @@
-//! The running policy: two phases, backup and regular, and the conditions to change between them.
+//! The running policy: costly paths are backup or regular, as the virtual queue requires.
 
 use super::WhenNeeded;
-use super::balance::Balance;
-use super::demand::{Demand, Limits, Rise};
-use super::queue::QueueDetector;
-use super::silent_paths::SilentPaths;
-use super::standby::Standby;
+use super::full_link::FullLink;
+use super::stuck_paths::StuckPaths;
+use super::virtual_queue::VirtualQueue;
 use crate::state::is_preferred;
 use crate::{Action, DeviceState, InterfaceKind, Policy};
 use tracing::debug;
 use units::{Duration, Instant};
 
 /// Time between observations of the counters.
-pub(super) const INTERVAL: Duration = Duration::from_millis(100);
-/// A probe has failed if costly paths become regular again within this time, or within two holds.
-const PROBATION: Duration = Duration::from_secs(2);
-/// Time constant of the mean rates while costly paths are regular, in seconds.
-const MEAN_TIME_CONSTANT_S: f64 = 0.3;
-/// Gain in rate that shows a real shortage, as a part of the demand or of the rate before.
-const MIN_GAIN: f64 = 0.03;
-/// Time with costly paths after which the total rate shows the demand.
-const DEMAND_MEASURED_AFTER: Duration = Duration::from_secs(1);
-/// Consecutive false alarms, each of which doubles the lateness of the next alarm, that count.
-const MAX_FALSE_ALARMS: u32 = 3;
-/// Time within which data queued in a shortage arrives after it.
-const SETTLING: Duration = Duration::from_secs(2);
-/// Factor on the time for which a queue may stand while counters show a shortage too: they measure
-/// the lateness better.
-const QUEUE_PATIENCE_WITH_BACKLOG: f64 = 1.5;
-/// Early ends of a hold that may follow on one another.
-const MAX_EARLY_ENDS: f64 = 2.0;
-/// Holds per further early end: with the alarm before it, fewer than one change in half a second.
-const HOLDS_PER_EARLY_END: f64 = 2.1;
+const INTERVAL: Duration = Duration::from_millis(100);
+/// Time until a change of priority shows in the counters: a round trip, and the wait for an
+/// observation. The policy decides on the next change no sooner.
+const REACTION: Duration = Duration::from_millis(200);
+/// Maximum of the deadline after false alarms, in deadlines.
+const MAX_PATIENCE: u64 = 8;
 
 #[derive(Debug)]
 pub(super) struct WhenNeededPolicy {
     parameters: WhenNeeded,
-    /// Some path is not cellular; otherwise no path could relieve the cellular ones.
+    /// Some path is not costly; otherwise no path could relieve the costly ones.
     has_preferred: bool,
     /// Time of the last observation, and the bytes carried by preferred and costly paths.
     previous: Option<(Instant, [u64; 2])>,
-    demand: Demand,
-    balance: Balance,
-    queue: QueueDetector,
-    silent_paths: SilentPaths,
-    standby: Standby,
-    phase: Phase,
-    /// Time for which costly paths stay regular this time.
-    hold: Duration,
-    /// Consecutive false alarms.
-    false_alarms: u32,
-    /// Token bucket: times that costly paths may become backup before the end of their hold.
-    early_ends: f64,
+    queue: VirtualQueue,
+    full_link: FullLink,
+    stuck_paths: StuckPaths,
+    /// Moving average over the preferred paths, in bytes per second.
+    preferred_mean: f64,
+    /// The deadline; a false alarm doubles it.
+    patience: Duration,
+    /// Time of the last change of priority.
+    changed: Option<Instant>,
+    /// The time in which costly paths are regular; `None` while they are backup.
+    regular: Option<Regular>,
 }
 
-/// State of the costly paths.
-#[derive(Debug, Clone, Copy)]
-enum Phase {
-    Backup {
-        /// `None` if they were never regular.
-        since: Option<Instant>,
-        shortage: Shortage,
-    },
-    Regular(Regular),
-}
-
-/// Bytes and seconds since a backlog or a queue began.
-#[derive(Debug, Clone, Copy, Default)]
-struct Shortage {
-    bytes: f64,
-    seconds: f64,
-}
-
-/// A time in which costly paths are regular. Rates are in bytes per second.
+/// A time in which costly paths are regular.
 #[derive(Debug, Clone, Copy)]
 struct Regular {
+    /// The alarm came from a full link, so the queue does not tell when it is over.
+    is_probe: bool,
     since: Instant,
-    /// Total rate in the shortage before.
-    rate_before: f64,
-    /// Moving average over the preferred paths.
-    preferred_mean: f64,
-    /// Moving average over all paths.
-    total_mean: f64,
-    /// Highest rate of the preferred paths since.
-    preferred_peak: f64,
-    /// It began with a backlog on paths that were up, so the policy can see when it is paid off.
-    began_with_backlog: bool,
+    /// Most bytes that the preferred paths can still hold.
+    held: f64,
+    /// Costly paths have helped in an earlier trial.
+    helped: bool,
+    trial: Trial,
+}
+
+/// A span of the length `hold`, after which costly paths have helped or not.
+#[derive(Debug, Clone, Copy)]
+struct Trial {
+    since: Instant,
+    /// Longest queue, and bytes over costly and over all paths.
+    peak_queue: f64,
+    costly_bytes: f64,
+    total_bytes: f64,
 }
 
 /// Rates between two observations, in bytes per second.
@@ -97,44 +69,33 @@ struct Rates {
 }
 
 impl Rates {
-    fn seconds(&self) -> f64 {
-        self.span.as_secs_f64()
-    }
     fn total(&self) -> f64 {
         self.preferred + self.costly
     }
 }
 
-/// Thresholds of the alarm that makes costly paths regular.
-#[derive(Debug, Clone, Copy)]
-struct Alarm {
-    lateness_s: f64,
-    /// Backlog that is necessary in addition, in bytes.
-    min_backlog: f64,
+impl Trial {
+    fn new(since: Instant) -> Self {
+        Self { since, peak_queue: 0.0, costly_bytes: 0.0, total_bytes: 0.0 }
+    }
 }
 
 impl WhenNeededPolicy {
     pub(super) fn new(parameters: WhenNeeded, kinds: &[InterfaceKind]) -> Self {
-        let WhenNeeded { late, hold, standby, .. } = parameters;
-        let parameters = WhenNeeded {
-            late: late.max(INTERVAL),
-            hold: hold.max(INTERVAL),
-            standby: standby.max(INTERVAL),
-            ..parameters
-        };
+        let WhenNeeded { deadline, hold, memory, .. } = parameters;
+        let deadline = deadline.max(INTERVAL);
+        let (hold, memory) = (hold.max(INTERVAL), memory.max(INTERVAL));
         Self {
-            parameters,
+            parameters: WhenNeeded { deadline, hold, memory, ..parameters },
             has_preferred: kinds.iter().any(|&kind| is_preferred(kind)),
             previous: None,
-            demand: Demand::default(),
-            balance: Balance::default(),
-            queue: QueueDetector::default(),
-            silent_paths: SilentPaths::default(),
-            standby: Standby::default(),
-            phase: Phase::Backup { since: None, shortage: Shortage::default() },
-            hold: parameters.hold,
-            false_alarms: 0,
-            early_ends: MAX_EARLY_ENDS,
+            queue: VirtualQueue::default(),
+            full_link: FullLink::default(),
+            stuck_paths: StuckPaths::default(),
+            preferred_mean: 0.0,
+            patience: deadline,
+            changed: None,
+            regular: None,
         }
     }
 
@@ -147,7 +108,7 @@ impl WhenNeededPolicy {
         }
         let (then, before) = *self.previous.get_or_insert((now, counters));
         let span = now.since(then);
-        if span < INTERVAL.mul_f64(0.5) {
+        if span < INTERVAL / 2 {
             return None;
         }
         self.previous = Some((now, counters));
@@ -155,205 +116,111 @@ impl WhenNeededPolicy {
         Some(Rates { span, preferred: rate(0), costly: rate(1) })
     }
 
-    /// Updates demand, balance, silence, standby and queue with the rates of one observation.
-    fn update_estimates(
-        &mut self,
-        now: Instant,
-        state: &DeviceState,
-        rates: &Rates,
-        alarm: &Alarm,
-        preferred_up: bool,
-    ) {
-        let seconds = rates.seconds();
-        let max_rate = self.parameters.enough.map_or(f64::INFINITY, |rate| rate.as_bps() as f64 / 8.0);
-        // A backlog beyond twice the alarm would only delay the end of the shortage.
-        let max_backlog = 2.0 * alarm.lateness_s * self.demand.rate() + alarm.min_backlog;
-        let limits = Limits { memory: self.parameters.memory, max_rate, max_backlog };
-        let rise = self.rise(now);
-        self.demand.record(rates.total(), rates.span, rise, &limits);
-        let demand = self.demand.rate();
-        let silent_span = if preferred_up { seconds } else { 0.0 };
-        self.silent_paths.record(now, rates.preferred, demand, silent_span);
-        let duplicates = self.silent_paths.duplicates_expected(now);
-        self.balance.charge(rates.costly * seconds, self.demand.threshold(), duplicates);
-        let backup = matches!(self.phase, Phase::Backup { .. });
-        let idle = rates.costly <= demand * SilentPaths::MIN_DEMAND_PART
-            && self.demand.lateness_s() < alarm.lateness_s / 2.0;
-        let overdrawn = self.balance.overdraft() > self.reserve();
-        self.standby.record(backup && preferred_up && idle && overdrawn, seconds);
+    fn update_estimates(&mut self, now: Instant, state: &DeviceState, rates: &Rates, preferred_up: bool) {
+        let WhenNeeded { hold, memory, queueing, slack, enough, .. } = self.parameters;
+        let seconds = rates.span.as_secs_f64();
+        let enough = enough.map_or(f64::INFINITY, |rate| rate.as_bps() as f64 / 8.0);
+        // Repeated data is no demand.
+        let max_demand = if self.stuck_paths.duplicates_expected(now, hold * 4) { 0.0 } else { enough };
+        self.queue.advance(rates.total(), rates.span, slack, memory, max_demand);
+        self.preferred_mean +=
+            (rates.preferred - self.preferred_mean) * (seconds / hold.as_secs_f64()).min(1.0);
+        let carries = rates.preferred > slack * self.queue.demand();
+        if preferred_up {
+            self.stuck_paths.record(now, carries, rates.span);
+        }
         // A path that carries almost nothing has no queue of present data.
-        let carries = !self.silent_paths.is_silent() && rates.preferred > 0.0 && rates.preferred < max_rate;
-        let preferred = state.paths.iter().filter(|path| path.up && is_preferred(path.kind) && carries);
-        let round_trip = preferred.filter_map(|path| path.srtt).min();
-        self.queue.record(round_trip, seconds, self.parameters.queueing);
-        let early_end_interval = HOLDS_PER_EARLY_END * self.parameters.hold.as_secs_f64();
-        self.early_ends = (self.early_ends + seconds / early_end_interval).min(MAX_EARLY_ENDS);
+        let usable = carries && rates.preferred < enough;
+        let preferred = state.paths.iter().filter(|path| path.up && is_preferred(path.kind) && usable);
+        self.full_link.record(preferred.filter_map(|path| path.srtt).min(), rates.span, queueing);
     }
 
-    /// Changes the phase if the rates call for it.
-    fn update_phase(&mut self, now: Instant, rates: &Rates, alarm: &Alarm, preferred_up: bool) {
-        match &mut self.phase {
-            Phase::Backup { since, shortage } => {
-                let (backlog, standing) = (self.demand.backlog(), self.queue.standing_s());
-                if backlog > 0.0 || standing > 0.0 {
-                    shortage.bytes += rates.total() * rates.seconds();
-                    shortage.seconds += rates.seconds();
-                } else {
-                    *shortage = Shortage::default();
-                }
-                // Right after a failed probe the queue has not drained yet.
-                let settled = since.is_none_or(|since| now.since(since) >= self.parameters.hold);
-                let patience = if backlog > 0.0 { QUEUE_PATIENCE_WITH_BACKLOG } else { 1.0 };
-                let late = self.demand.lateness_s() >= alarm.lateness_s;
-                let queued = settled && standing >= patience * alarm.lateness_s;
-                // Where counters show no shortage, the queue alone has to.
-                let due = backlog >= alarm.min_backlog || (backlog == 0.0 && queued);
-                if (late || queued) && due {
-                    debug!(
-                        late,
-                        queued,
-                        backlog,
-                        demand = self.demand.rate(),
-                        "preferred paths do not suffice"
-                    );
-                    self.make_regular(now, !preferred_up);
-                }
-            }
-            Phase::Regular(regular) => {
-                if !preferred_up {
-                    // The hold begins once a preferred path could take over.
-                    regular.since = now;
-                }
-                let part = (rates.seconds() / MEAN_TIME_CONSTANT_S).min(1.0);
-                regular.preferred_mean += (rates.preferred - regular.preferred_mean) * part;
-                regular.total_mean += (rates.total() - regular.total_mean) * part;
-                regular.preferred_peak = regular.preferred_peak.max(rates.preferred);
-                // Within the tolerance the shortage is unknown: data on costly paths counts as
-                // missed.
-                let certain = self.demand.threshold() - rates.preferred;
-                let possible = certain.max(self.demand.rate() - rates.preferred);
-                let missed = rates.costly.clamp(certain, possible);
-                self.balance.credit(missed * rates.seconds(), self.demand.threshold());
-                self.consider_backup(now, rates.total());
-            }
+    /// True once the preferred paths need longer than the deadline for the queue, or have been full
+    /// for as long.
+    fn is_late(&self) -> bool {
+        let rate = self.preferred_mean.min(self.queue.demand());
+        let late = self.queue.bytes() > 0.0 && self.queue.bytes() >= rate * self.patience.as_secs_f64();
+        late || self.full_link.full_for() >= self.patience
+    }
+
+    fn make_regular(&mut self, now: Instant) {
+        let held = self.queue.bytes();
+        self.changed = Some(now);
+        debug!(queue = held, demand = self.queue.demand(), "costly paths become regular");
+        self.regular =
+            Some(Regular { is_probe: held == 0.0, since: now, held, helped: false, trial: Trial::new(now) });
+    }
+
+    /// Makes costly paths backup once the queue is empty, or if they do not empty it.
+    fn consider_backup(&mut self, now: Instant, mut regular: Regular, rates: &Rates) {
+        let WhenNeeded { hold, memory, slack, .. } = self.parameters;
+        let Trial { since, peak_queue, costly_bytes, total_bytes } = regular.trial;
+        let trial_s = now.since(since).as_secs_f64();
+        let is_over = now.since(since) >= hold;
+        let tolerance = slack * self.queue.demand() * trial_s;
+        let used = costly_bytes > tolerance;
+        let paid_soon = (rates.total() - self.queue.demand()).max(0.0) * REACTION.as_secs_f64();
+        let preferred_carry = rates.preferred > 0.0 || self.stuck_paths.are_reset();
+        if self.queue.bytes() <= paid_soon && preferred_carry && (is_over || !regular.is_probe) {
+            // A queue that the preferred paths have emptied themselves was a shortage too.
+            self.make_backup(now, used || !regular.is_probe, regular.is_probe);
+            return;
         }
-    }
-
-    /// How a rate above the demand changes it at present.
-    fn rise(&self, now: Instant) -> Rise {
-        match self.phase {
-            _ if self.silent_paths.was_reset(now) => Rise::Frozen,
-            Phase::Backup { since: Some(since), .. } if now.since(since) < SETTLING => Rise::Cautious,
-            _ => Rise::Normal,
+        if !is_over {
+            return;
         }
+        let demand_met = total_bytes >= self.queue.served_rate(slack) * trial_s;
+        let stands = self.queue.bytes() > peak_queue - tolerance;
+        if (stands && (demand_met || !used)) || now.since(regular.since) >= memory {
+            self.queue.reset(total_bytes / trial_s);
+            self.make_backup(now, used || regular.helped, regular.is_probe);
+            return;
+        }
+        regular.helped |= used;
+        regular.trial = Trial::new(now);
+        self.regular = Some(regular);
     }
 
-    /// Balance to keep in bytes, about the waste of one subflow reset.
-    fn reserve(&self) -> f64 {
-        self.parameters.late.as_secs_f64() * self.demand.rate()
+    fn make_backup(&mut self, now: Instant, helped: bool, is_probe: bool) {
+        self.changed = Some(now);
+        debug!(helped, demand = self.queue.demand(), "costly paths become backup");
+        let deadline = self.parameters.deadline;
+        self.patience = if helped { deadline } else { (self.patience * 2).min(deadline * MAX_PATIENCE) };
+        self.full_link.restart(is_probe && !helped);
+        self.regular = None;
     }
 
-    fn alarm(&self) -> Alarm {
-        let factor = f64::from(1_u32 << self.false_alarms.min(MAX_FALSE_ALARMS));
-        // Opening a closed path makes senders repeat data that is stuck elsewhere, so closed paths
-        // wait for a longer shortage. Shortages that pass without them reduce the overdraft.
-        let min_backlog = if self.standby.is_closed() {
-            Balance::LIMIT_S * self.demand.rate()
-        } else {
-            self.balance.overdraft()
+    /// Applies one observation.
+    fn update(&mut self, now: Instant, rates: &Rates, preferred_up: bool) {
+        let queue = self.queue.bytes();
+        let shows = self.changed.is_none_or(|at| now.since(at) >= REACTION);
+        let Some(regular) = &mut self.regular else {
+            if shows && self.is_late() {
+                self.make_regular(now);
+            }
+            return;
         };
-        Alarm { lateness_s: self.parameters.late.as_secs_f64() * factor, min_backlog }
-    }
-
-    /// Makes costly paths regular. `preferred_down`: no preferred path is up.
-    fn make_regular(&mut self, now: Instant, preferred_down: bool) {
-        let Phase::Backup { since, shortage } = self.phase else { return };
-        let probation = PROBATION.max(self.hold * 2);
-        let probe_failed = since.is_some_and(|since| now.since(since) < probation);
-        let rate_before =
-            if shortage.seconds > 0.0 && !preferred_down { shortage.bytes / shortage.seconds } else { 0.0 };
-        let WhenNeeded { hold, longest_hold, .. } = self.parameters;
-        self.hold = if probe_failed { (self.hold * 2).min(longest_hold) } else { hold };
-        debug!(hold = %self.hold, preferred_down, probe_failed, "costly paths become regular");
-        self.balance.credit(self.demand.backlog(), self.demand.threshold());
-        self.phase = Phase::Regular(Regular {
-            since: now,
-            rate_before,
-            preferred_mean: rate_before,
-            total_mean: rate_before,
-            preferred_peak: 0.0,
-            began_with_backlog: self.demand.backlog() > 0.0 && !preferred_down,
-        });
-    }
-
-    /// The longest hold while preferred paths carry `rate` bytes per second: the less they carry,
-    /// the less is lost by using them less.
-    fn longest_hold(&self, rate: f64) -> Duration {
-        let WhenNeeded { hold, longest_hold, .. } = self.parameters;
-        let missing = (1.0 - rate / self.demand.rate().max(rate)).clamp(0.0, 1.0);
-        hold + longest_hold.saturating_sub(hold).mul_f64(missing * missing * missing * missing)
-    }
-
-    /// Makes costly paths backup if their hold is over, or if its early end is justified.
-    fn consider_backup(&mut self, now: Instant, total_rate: f64) {
-        let Phase::Regular(regular) = self.phase else { return };
-        let elapsed = now.since(regular.since);
-        let gain = regular.total_mean - regular.rate_before;
-        let costly_mean = regular.total_mean - regular.preferred_mean;
-        let gained = gain.min(costly_mean) > regular.rate_before.max(self.demand.rate()) * MIN_GAIN;
-        if gained {
-            self.false_alarms = 0;
+        let seconds = rates.span.as_secs_f64();
+        regular.held -= rates.preferred * seconds;
+        regular.trial.peak_queue = regular.trial.peak_queue.max(queue);
+        regular.trial.costly_bytes += rates.costly * seconds;
+        regular.trial.total_bytes += rates.total() * seconds;
+        if !preferred_up {
+            // The trial begins once a preferred path could take over.
+            regular.trial = Trial::new(now);
+        } else if shows {
+            let regular = *regular;
+            self.consider_backup(now, regular, rates);
         }
-        // A backlog that remains while the demand is met is stuck on a path; no other path can
-        // help.
-        let demand_met = self.demand.backlog() == 0.0 || regular.total_mean >= self.demand.threshold();
-        let carried = if regular.began_with_backlog {
-            regular.preferred_peak.max(regular.rate_before)
-        } else {
-            regular.rate_before
-        };
-        if elapsed < self.hold.min(self.longest_hold(carried)) {
-            let preferred_suffice = demand_met && self.preferred_suffice(&regular, elapsed);
-            if !self.take_early_end(&regular, elapsed, total_rate) && !preferred_suffice {
-                return;
-            }
-        } else if !gained {
-            self.false_alarms += 1;
-            self.silent_paths.on_false_alarm();
-            if !demand_met {
-                self.demand.reset_to(regular.total_mean);
-            }
-        } else if elapsed >= DEMAND_MEASURED_AFTER {
-            self.demand.reset_to(regular.total_mean.min(self.demand.rate()));
-        }
-        debug!(gained, demand_met, demand = self.demand.rate(), "costly paths become backup");
-        self.demand.end_shortage();
-        self.queue.reset();
-        self.phase = Phase::Backup { since: Some(now), shortage: Shortage::default() };
     }
 
-    /// True if the preferred paths carry the demand although the costly ones could help, for half a
-    /// hold.
-    fn preferred_suffice(&self, regular: &Regular, elapsed: Duration) -> bool {
-        let needed = self.demand.threshold().max((1.0 - Demand::TOLERANCE) * regular.total_mean);
-        regular.preferred_mean >= needed && elapsed >= self.parameters.hold.max(self.hold / 2)
-    }
-
-    /// Ends the hold early if the backlog is paid off and the preferred paths carry data again.
-    /// Takes one of the permitted early ends.
-    fn take_early_end(&mut self, regular: &Regular, elapsed: Duration, total_rate: f64) -> bool {
-        let threshold = self.demand.threshold();
-        // Payment in half an interval: the end is seen half an interval late in the mean.
-        let paid_soon = (total_rate - threshold).max(0.0) * INTERVAL.as_secs_f64() / 2.0;
-        let backlog = self.demand.backlog();
-        let unpaid = paid_soon + self.balance.unpaid_for_reserve(backlog, self.reserve());
-        let paid = regular.began_with_backlog && backlog <= unpaid && regular.total_mean >= threshold;
-        let preferred_carry = regular.preferred_mean >= self.demand.rate() * SilentPaths::MIN_DEMAND_PART;
-        let early = paid && preferred_carry && self.early_ends >= 1.0 && elapsed >= INTERVAL * 2;
-        if early {
-            self.early_ends -= 1.0;
-        }
-        early
+    /// True if data waits on preferred paths that deliver it too late.
+    fn is_stuck(&self) -> bool {
+        let WhenNeeded { deadline, hold, .. } = self.parameters;
+        self.regular.is_some_and(|regular| {
+            self.stuck_paths.silent_for() >= deadline
+                || regular.held > self.preferred_mean * hold.as_secs_f64()
+        })
     }
 }
 
@@ -364,21 +231,22 @@ impl Policy for WhenNeededPolicy {
         }
         let preferred_up = state.paths.iter().any(|path| path.up && is_preferred(path.kind));
         if let Some(rates) = self.measure(now, state) {
-            let alarm = self.alarm();
-            self.update_estimates(now, state, &rates, &alarm, preferred_up);
-            self.update_phase(now, &rates, &alarm, preferred_up);
+            self.stuck_paths.open(actions);
+            self.update_estimates(now, state, &rates, preferred_up);
+            self.update(now, &rates, preferred_up);
         }
-        if !preferred_up {
-            self.make_regular(now, true);
+        if !preferred_up && self.regular.is_none() {
+            self.make_regular(now);
         }
-        let regular = matches!(self.phase, Phase::Regular(_));
-        let paths = || state.paths.iter().enumerate();
-        let preferred = paths().filter(|(_, path)| path.up && is_preferred(path.kind)).map(|(path, _)| path);
-        let others_ready = regular && self.standby.is_ready(now);
-        self.silent_paths.act(now, others_ready, self.parameters.silent, preferred, actions);
-        state.mark_costly(!regular, actions);
-        let costly = paths().filter(|(_, path)| !is_preferred(path.kind)).map(|(path, _)| path);
-        self.standby.act(now, regular, self.parameters.standby, costly, actions);
+        if self.is_stuck() {
+            let paths = state.paths.iter().enumerate();
+            let up = paths.filter(|(_, path)| path.up && is_preferred(path.kind)).map(|(path, _)| path);
+            let was_reset = self.stuck_paths.reset(now, up, actions);
+            if let Some(regular) = self.regular.as_mut().filter(|_| was_reset) {
+                regular.held = 0.0;
+            }
+        }
+        state.mark_costly(self.regular.is_none(), actions);
     }
 
     fn interval(&self) -> Option<Duration> {
