@@ -51,6 +51,21 @@ pub struct PathState {
 }
 
 impl DeviceState {
+    /// True if some path that is not costly is up.
+    pub(crate) fn preferred_up(&self) -> bool {
+        self.paths.iter().any(|path| path.up && is_preferred(path.kind))
+    }
+
+    /// Sums a counter over the preferred paths and over the costly ones.
+    pub(crate) fn sums(&self, counter: impl Fn(&PathState) -> u64) -> [u64; 2] {
+        let mut sums = [0_u64; 2];
+        for path in &self.paths {
+            let sum = &mut sums[usize::from(!is_preferred(path.kind))];
+            *sum = sum.saturating_add(counter(path));
+        }
+        sums
+    }
+
     /// Marks every costly path as backup or as regular, where it is not marked so already.
     pub(crate) fn mark_costly(&self, backup: bool, actions: &mut Vec<Action>) {
         let paths = self.paths.iter().enumerate();

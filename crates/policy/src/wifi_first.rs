@@ -39,7 +39,7 @@ struct WifiFirstPolicy {
 impl Policy for WifiFirstPolicy {
     fn observe(&mut self, _now: Instant, state: &DeviceState, actions: &mut Vec<Action>) {
         if self.has_preferred {
-            let backup = state.paths.iter().any(|path| path.up && is_preferred(path.kind));
+            let backup = state.preferred_up();
             state.mark_costly(backup, actions);
         }
     }

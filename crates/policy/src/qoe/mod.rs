@@ -175,13 +175,10 @@ impl Policy for QoePolicy {
         }
         let app = state.app.unwrap_or_default();
         let waits = app.missing.is_some_and(|missing| missing.get() > 0);
-        let received = |preferred: bool| {
-            let paths = state.paths.iter().filter(|path| is_preferred(path.kind) == preferred);
-            paths.fold(0_u64, |sum, path| sum.saturating_add(path.bytes_down))
-        };
-        self.preferred.observe(now, received(true), waits);
-        self.cellular.observe(now, received(false), waits && self.is_regular);
-        let preferred_up = state.paths.iter().any(|path| path.up && is_preferred(path.kind));
+        let [preferred, cellular] = state.sums(|path| path.bytes_down);
+        self.preferred.observe(now, preferred, waits);
+        self.cellular.observe(now, cellular, waits && self.is_regular);
+        let preferred_up = state.preferred_up();
         let is_regular = self.needs_cellular(&app) || !preferred_up;
         if is_regular != self.is_regular {
             debug!(

@@ -5,7 +5,7 @@ use super::full_link::FullLink;
 use super::stuck_paths::StuckPaths;
 use super::virtual_queue::VirtualQueue;
 use crate::state::is_preferred;
-use crate::{Action, DeviceState, InterfaceKind, Policy};
+use crate::{Action, DeviceState, InterfaceKind, PathState, Policy};
 use tracing::debug;
 use units::{Duration, Instant};
 
@@ -101,11 +101,7 @@ impl WhenNeededPolicy {
 
     /// Reads the counters; `None` for an extra observation that is too short for a rate.
     fn measure(&mut self, now: Instant, state: &DeviceState) -> Option<Rates> {
-        let mut counters = [0_u64; 2];
-        for path in &state.paths {
-            let counter = &mut counters[usize::from(!is_preferred(path.kind))];
-            *counter = counter.saturating_add(path.bytes());
-        }
+        let counters = state.sums(PathState::bytes);
         let (then, before) = *self.previous.get_or_insert((now, counters));
         let span = now.since(then);
         if span < INTERVAL / 2 {
@@ -229,7 +225,7 @@ impl Policy for WhenNeededPolicy {
         if !self.has_preferred {
             return;
         }
-        let preferred_up = state.paths.iter().any(|path| path.up && is_preferred(path.kind));
+        let preferred_up = state.preferred_up();
         if let Some(rates) = self.measure(now, state) {
             self.stuck_paths.open(actions);
             self.update_estimates(now, state, &rates, preferred_up);
