@@ -220,6 +220,10 @@ fn delay_text(delay: Delay) -> String {
         Delay::Normal { mean, sd } => {
             format!(", {} ± {}", spaced(&mean.to_string()), spaced(&sd.to_string()))
         }
+        Delay::Measured { min, mean, max, .. } => {
+            let [min, mean, max] = [min, mean, max].map(|delay| spaced(&delay.to_string()));
+            format!(", {min} to {max}, {mean} on average")
+        }
     }
 }
 

@@ -118,6 +118,20 @@ pub enum Delay {
         /// Standard deviation.
         sd: Duration,
     },
+    /// Redrawn periodically between `min` and `max` with this mean and deviation: the figures that
+    /// `ping` prints. The distribution is a scaled beta.
+    Measured {
+        /// Lower bound.
+        min: Duration,
+        /// Mean.
+        mean: Duration,
+        /// Upper bound.
+        max: Duration,
+        /// Standard deviation.
+        sd: Duration,
+        /// Time between draws.
+        every: Duration,
+    },
 }
 
 impl Delay {
@@ -128,7 +142,7 @@ impl Delay {
             Self::Uniform { min, max } => {
                 Duration::from_nanos(min.as_nanos().midpoint(max.max(min).as_nanos()))
             }
-            Self::Normal { mean, .. } => mean,
+            Self::Normal { mean, .. } | Self::Measured { mean, .. } => mean,
         }
     }
 }

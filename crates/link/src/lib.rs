@@ -16,6 +16,7 @@ mod impairments;
 mod link;
 mod loss;
 mod propagation;
+mod scaled_beta;
 mod server;
 mod stats;
 mod trace;

@@ -3,6 +3,7 @@
 use crate::config::{Delay, Impairments};
 use crate::impairments::{ImpairmentModel, PacketImpairments};
 use crate::loss::{ActiveLoss, Loss, Outages, Transmission};
+use crate::scaled_beta::ScaledBeta;
 use crate::stats::LinkStats;
 use std::collections::VecDeque;
 use tracing::{Span, debug};
@@ -23,6 +24,8 @@ pub(crate) struct Propagation<T> {
     delay: Delay,
     reorder: bool,
     rng: Rng,
+    /// Present delay, and the end of its validity, of [`Delay::Measured`].
+    measured: (Duration, Instant),
     loss: ActiveLoss,
     outages: Outages,
     impairments: Option<Box<ImpairmentModel>>,
@@ -52,6 +55,7 @@ impl<T: Clone> Propagation<T> {
             delay: config.delay,
             reorder: config.reorder,
             rng: seed.rng("delay"),
+            measured: (Duration::ZERO, Instant::ZERO),
             loss: ActiveLoss::new(config.loss, seed),
             outages: Outages::new(config.outages),
             impairments: ImpairmentModel::new(config.impairments, seed),
@@ -83,7 +87,7 @@ impl<T: Clone> Propagation<T> {
             self.send_impaired(packet, latency, impairments, make, stats);
             return;
         }
-        let mut arrival = packet.end + latency + self.draw_delay();
+        let mut arrival = packet.end + latency + self.draw_delay(packet.end);
         if arrival < self.latest_arrival {
             if self.reorder {
                 self.insert(arrival, packet.size, make());
@@ -125,7 +129,7 @@ impl<T: Clone> Propagation<T> {
 
     /// Schedules the arrival of a packet. A packet with extra delay does not delay later packets.
     fn propagate(&mut self, sent: Instant, extra_delay: Option<Duration>, size: u32, item: T) {
-        let mut arrival = sent + self.draw_delay();
+        let mut arrival = sent + self.draw_delay(sent);
         if !self.reorder {
             arrival = arrival.max(self.latest_arrival);
         }
@@ -197,7 +201,7 @@ impl<T: Clone> Propagation<T> {
     /// Returns a lower bound of the propagation delay.
     pub(crate) fn min_delay(&self) -> Duration {
         match self.delay {
-            Delay::Fixed(min) | Delay::Uniform { min, .. } => min,
+            Delay::Fixed(min) | Delay::Uniform { min, .. } | Delay::Measured { min, .. } => min,
             Delay::Normal { .. } => Duration::ZERO,
         }
     }
@@ -220,7 +224,7 @@ impl<T: Clone> Propagation<T> {
     }
 
     #[inline]
-    fn draw_delay(&mut self) -> Duration {
+    fn draw_delay(&mut self, now: Instant) -> Duration {
         match self.delay {
             Delay::Fixed(delay) => delay,
             Delay::Uniform { min, max } => {
@@ -230,6 +234,13 @@ impl<T: Clone> Propagation<T> {
                 let nanos = mean.as_nanos() as f64 + self.rng.normal() * sd.as_nanos() as f64;
                 // The cast saturates: negative values become zero.
                 Duration::from_nanos(nanos as u64)
+            }
+            Delay::Measured { min, mean, max, sd, every } => {
+                if self.measured.1 <= now {
+                    let beta = ScaledBeta::new(min, mean, max, sd);
+                    self.measured = (beta.draw(&mut self.rng), now + every);
+                }
+                self.measured.0
             }
         }
     }

@@ -8,7 +8,9 @@ use tandem_papers::lwi::{Metric, Options, Reproduction, reproduce};
 
 fn run(seeds: u64, jobs: usize) -> Reproduction {
     let jobs = NonZeroUsize::new(jobs).expect("at least one");
-    reproduce(&Options { seeds, jobs, calibration: Calibration::shipped(), policies: Vec::new() }, &|_, _| {})
+    let calibration = Calibration::shipped();
+    let policies = Vec::new();
+    reproduce(&Options { seeds, jobs, calibration, policies, variants: seeds <= 2 }, &|_, _| {})
 }
 
 #[test]
@@ -23,7 +25,7 @@ fn tables_of_two_seeds_do_not_depend_on_the_number_of_jobs() {
 
 #[test]
 fn both_links_improve_every_metric_as_in_the_paper() {
-    let result = run(10, 2);
+    let result = run(30, 2);
     let row = |access| result.row(access).expect("the paper prints it");
     let of = |metric: &Metric, access, clip| result.estimate(metric, row(access), clip).mean;
     let mos = |access| of(&Metric::MOS, access, Clip::FourK);
@@ -59,6 +61,7 @@ fn policies_are_compared_with_no_policy() {
         seeds: 2,
         jobs: NonZeroUsize::new(2).expect("at least one"),
         calibration: Calibration::shipped(),
+        variants: false,
         policies: ["none", "qoe", "wifi-first"].map(|name| name.parse().expect("a policy")).to_vec(),
     };
     let result = reproduce(&options, &|_, _| {});

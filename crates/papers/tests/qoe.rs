@@ -49,7 +49,7 @@ fn mean(runs: &[Session], of: fn(&Session) -> f64) -> f64 {
 
 #[test]
 fn qoe_keeps_mos_and_reduces_lte_data_on_the_links_of_the_lwi_paper() {
-    let calibration = Calibration::shipped();
+    let calibration = Calibration::first();
     for (clip, most) in [(Clip::FourK, 0.9), (Clip::TwoK, 0.8)] {
         let [plain, first, qoe] = all(["none", "wifi-first", "qoe"], 10, |seed| {
             experiment(&Setup::all()[2], clip, &calibration, seed)

@@ -237,9 +237,9 @@ fn emtcp_on_kernel(arguments: &Reproduce, terminal: Terminal) -> Result<Results,
 fn lwi(arguments: &Reproduce, terminal: Terminal) -> Result<Results, Failure> {
     let (seeds, jobs) = (seeds(arguments, 30), parallel::jobs(arguments.jobs));
     let calibration =
-        LWI_CALIBRATION.obtain(arguments, terminal, |progress| lwi::calibration::fit(jobs, progress))?;
+        LWI_CALIBRATION.obtain(arguments, terminal, |progress| lwi::fit::fit(jobs, progress))?;
     let policies = arguments.policies.clone();
-    let options = lwi::Options { seeds, jobs, calibration, policies };
+    let options = lwi::Options { seeds, jobs, calibration, policies, variants: true };
     let result = with_progress(terminal, |progress| lwi::reproduce(&options, progress));
     Ok(Results {
         json: result.to_json(),
@@ -320,7 +320,7 @@ const EMTCP_CALIBRATION: CalibrationFile<emtcp::calibration::Calibration> = Cali
 
 const LWI_CALIBRATION: CalibrationFile<lwi::calibration::Calibration> = CalibrationFile {
     path: "calibration/lwi.toml",
-    steps: lwi::calibration::STEPS,
+    steps: lwi::fit::STEPS,
     parse: lwi::calibration::Calibration::parse,
     shipped: lwi::calibration::Calibration::shipped,
     to_toml: lwi::calibration::Calibration::to_toml,

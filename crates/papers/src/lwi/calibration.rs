@@ -1,30 +1,28 @@
-//! Parameters that the paper does not print, fitted to the rows of Table III with one link.
+//! Parameters that the paper does not print, and their file.
 
-use super::fluid;
-use super::model::{self, SESSION_TIMEOUT};
-use super::paper::{
-    Access, Clip, LTE_MAX_MBPS, PROXY_TO_SERVER_MS, mos_ratio_wifi_to_lte, round_trip_ms, stalls,
-};
-use super::process::RateProcess;
-use abr::Video;
-use experiments::parallel;
+use super::paper::{Access, LTE_MAX_MBPS};
+use super::process::{self, RateProcess, Steps};
 use schema::Diagnostic;
 use schema::shape::{Key, Need, Shape, Table};
 use std::fmt::Write as _;
-use std::num::NonZeroUsize;
-use units::{Duration, Instant, Rng, Seed};
+use units::{Duration, Seed};
 
 /// The calibration file built into the program.
 pub const SHIPPED: &str = include_str!("../../../../calibration/lwi.toml");
+/// The first calibration, with independent links and a short buffer of the player. The runs on the
+/// kernel and those with policies in docs/background/lwi.md used it.
+pub const FIRST: &str = include_str!("../../../../calibration/lwi-first.toml");
 
 /// The fitted parameters of the links and the player. All other parameters of the model come from
-/// the paper or are choices documented in [`model`].
+/// the paper or are choices documented in [`model`](super::model).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Calibration {
     /// Rate of the Wi-Fi link.
     pub wifi: RateProcess,
     /// Rate of the LTE link.
     pub lte: RateProcess,
+    /// Coupling of the two links: see [`process::draw_pair`].
+    pub coupling: f64,
     /// Maximum buffer of the player.
     pub buffer: Duration,
     /// Buffer at which playback starts.
@@ -35,6 +33,13 @@ pub struct Calibration {
 
 /// Maximum rate of the Wi-Fi link, in Mbit/s. The paper does not name the Wi-Fi standard.
 const WIFI_MAX_MBPS: f64 = 50.0;
+/// Bounds of the rates in the good state, except their maximum, and in the bad state, in Mbit/s.
+const MIN_GOOD_MBPS: f64 = 1.0;
+const MIN_BAD_MBPS: f64 = 0.05;
+/// Bounds of the states' mean durations, in seconds.
+const DURATIONS_S: [f64; 2] = [0.5, 60.0];
+/// Bounds of the spread.
+const SPREADS: [f64; 2] = [0.0, 1.0];
 
 static SHAPE: Table = Table {
     name: "a calibration",
@@ -43,7 +48,7 @@ static SHAPE: Table = Table {
     keys: &KEYS,
 };
 
-static KEYS: [Key; 13] = [
+static KEYS: [Key; 14] = [
     number("wifi_good_mbps", 0.1, 1000.0, "Rate of the Wi-Fi link in its good state."),
     number("wifi_bad_mbps", 0.05, 1000.0, "Rate of the Wi-Fi link in its bad state."),
     number("wifi_good_s", 0.1, 1000.0, "Mean duration of its good state."),
@@ -54,6 +59,7 @@ static KEYS: [Key; 13] = [
     number("lte_good_s", 0.1, 1000.0, "Mean duration of its good state."),
     number("lte_bad_s", 0.1, 1000.0, "Mean duration of its bad state."),
     number("lte_spread", 0.0, 2.0, "Spread of its rates between runs."),
+    number("coupling", 0.0, 1.0, "Share of the state changes that both links make together."),
     number("buffer_s", 2.0, 1000.0, "Maximum buffer of the player."),
     number("startup_s", 0.0, 100.0, "Buffer at which playback starts."),
     number("resume_s", 0.0, 100.0, "Buffer at which playback resumes after a stall."),
@@ -69,24 +75,64 @@ impl Calibration {
         Self::parse("calibration.toml", SHIPPED).expect("a test parses the shipped file")
     }
 
+    /// The first calibration.
+    pub fn first() -> Self {
+        Self::parse("calibration.toml", FIRST).expect("a test parses the file")
+    }
+
     /// Rate process of a link.
     pub fn process(&self, access: Access) -> RateProcess {
         if access == Access::Lte { self.lte } else { self.wifi }
     }
 
+    /// Rates of the Wi-Fi and the LTE link in the run with this seed.
+    pub fn draw(&self, length: Duration, seed: Seed) -> [Steps; 2] {
+        let seeds = ["wifi", "lte"].map(|name| seed.derive(name));
+        process::draw_pair([&self.wifi, &self.lte], self.coupling, length, seeds)
+    }
+
     fn values(&self) -> [f64; KEYS.len()] {
-        let Self { wifi, lte, buffer, startup, resume } = self;
+        let Self { wifi, lte, coupling, buffer, startup, resume } = self;
         let mut all = [0.0; KEYS.len()];
         all[..5].copy_from_slice(&parameters(wifi));
         all[5..10].copy_from_slice(&parameters(lte));
-        all[10..].copy_from_slice(&[buffer, startup, resume].map(|span| span.as_secs_f64()));
+        all[10] = *coupling;
+        all[11..].copy_from_slice(&[buffer, startup, resume].map(|span| span.as_secs_f64()));
         all
     }
 
     fn of(all: &[f64; KEYS.len()]) -> Self {
         let process = |from: usize, access| process_of(core::array::from_fn(|i| all[from + i]), access);
-        let [buffer, startup, resume] = [10, 11, 12].map(|i| Duration::from_secs_f64(all[i]));
-        Self { wifi: process(0, Access::Wifi), lte: process(5, Access::Lte), buffer, startup, resume }
+        let [buffer, startup, resume] = [11, 12, 13].map(|i| Duration::from_secs_f64(all[i]));
+        Self {
+            wifi: process(0, Access::Wifi),
+            lte: process(5, Access::Lte),
+            coupling: all[10],
+            buffer,
+            startup,
+            resume,
+        }
+    }
+
+    /// Keys of the fitted values that are at a bound of the fit, in the order of the file.
+    pub fn at_bounds(&self) -> Vec<&'static str> {
+        let max = |access| if access == Access::Lte { LTE_MAX_MBPS } else { WIFI_MAX_MBPS };
+        let link = |access| {
+            let max = max(access);
+            [[MIN_GOOD_MBPS, max], [MIN_BAD_MBPS, max], DURATIONS_S, DURATIONS_S, SPREADS]
+        };
+        let bounds = [link(Access::Wifi), link(Access::Lte)].concat();
+        let player = [super::fit::COUPLING_BOUNDS, super::fit::BUFFER_BOUNDS_S];
+        let named = KEYS.iter().zip(self.values()).zip(bounds.into_iter().chain(player));
+        let mut keys: Vec<&str> = named
+            .filter(|((_, value), bounds)| bounds.iter().any(|&bound| is_at(*value, bound)))
+            .map(|((key, _), _)| key.name)
+            .collect();
+        let resume = self.resume.as_secs_f64();
+        if super::fit::RESUME_BOUNDS_S.iter().any(|&bound| is_at(resume, bound)) {
+            keys.push("resume_s");
+        }
+        keys
     }
 
     /// Reads the calibration file `file` with the content `text`: each key of
@@ -102,14 +148,15 @@ impl Calibration {
 
     /// The calibration as a file for [`parse`](Self::parse).
     pub fn to_toml(&self) -> String {
-        let mut text = "# Fitted by `tandem reproduce lwi --calibrate` to the figures for one link, with both videos, in\n\
-                        # the paper on LTE-Wi-Fi integration, and to nothing else (docs/background/lwi.md). The figures\n\
-                        # for both links together are predictions.\n"
+        let mut text = "# Fitted by `tandem reproduce lwi --calibrate` to figures of the paper on LTE-Wi-Fi integration: the\n\
+                        # links and the player to those for one link, with both videos; the coupling to those for both\n\
+                        # links (docs/background/lwi.md).\n"
             .to_owned();
         let comment = |key: &str| match key {
             "wifi_good_mbps" => {
                 Some("Each link: rates of its two states, their mean durations, and the spread between runs.")
             }
+            "coupling" => Some("Share of the state changes that both links make together."),
             "buffer_s" => Some(
                 "The player: its maximum buffer, and the buffer for the start and for the end of a stall.",
             ),
@@ -125,151 +172,30 @@ impl Calibration {
     }
 }
 
-/// Sessions of each trial.
-const SESSIONS: u64 = 200;
-/// Trials of each link from each start point.
-const TRIALS: usize = 250;
-/// Buffers to try, in seconds.
-const BUFFERS_S: [u64; 2] = [8, 12];
-/// Spreads to try.
-const SPREADS: [f64; 5] = [0.0, 0.15, 0.3, 0.45, 0.6];
-/// Number of steps that [`fit`] reports.
-pub const STEPS: usize = 2 * BUFFERS_S.len() * SPREADS.len();
-
-/// Repeats the fit; `progress` receives the number of finished [`STEPS`].
-///
-/// For each buffer and spread, a random local search varies the four other parameters of each link.
-/// It minimises the squared logarithmic distance to the link's four figures in Table III, over
-/// sessions of `fluid` with fixed seeds. The result is the combination of one buffer and a spread
-/// for each link with the smallest sum of both distances and that of [`mos_ratio_wifi_to_lte`].
-/// Startup and resume are one segment each, the minimum for a player.
-pub fn fit(jobs: NonZeroUsize, progress: &(dyn Fn(usize) + Sync)) -> Calibration {
-    let links = [Access::Wifi, Access::Lte];
-    let each = BUFFERS_S.iter().flat_map(|&buffer| SPREADS.map(|spread| (buffer, spread)));
-    let work: Vec<_> =
-        each.flat_map(|(buffer, spread)| links.map(|access| (buffer, spread, access))).collect();
-    let found = parallel::map(jobs, &work, progress, |&(buffer, spread, access)| {
-        let found = search(buffer, spread, access);
-        let video = model::video(Clip::FourK, &with_buffer(buffer));
-        (found.0, found.1, of_fluid(&found.1, access, &video).mos)
-    });
-    let mut best = (f64::INFINITY, with_buffer(BUFFERS_S[0]));
-    for (&(buffer, _, access), (off, wifi, mos)) in work.iter().zip(&found) {
-        let others = work.iter().zip(&found).filter(|((other, _, link), _)| {
-            access == Access::Wifi && *other == buffer && *link == Access::Lte
-        });
-        for (_, (lte_off, lte, lte_mos)) in others {
-            let apart = libm::log(mos / lte_mos / mos_ratio_wifi_to_lte());
-            let sum = off + lte_off + apart * apart;
-            if sum < best.0 {
-                best = (sum, Calibration { wifi: *wifi, lte: *lte, ..with_buffer(buffer) });
-            }
-        }
-    }
-    best.1
+/// The value is within 1 % of the bound.
+fn is_at(value: f64, bound: f64) -> bool {
+    (value - bound).abs() <= 0.01 * bound.abs().max(0.5)
 }
 
-/// A calibration with this buffer and initial values for the links.
-fn with_buffer(buffer: u64) -> Calibration {
-    Calibration {
-        wifi: process_of([16.0, 2.0, 8.0, 8.0, 0.0], Access::Wifi),
-        lte: process_of([16.0, 2.0, 8.0, 8.0, 0.0], Access::Lte),
-        buffer: Duration::from_secs(buffer),
-        startup: model::SEGMENT,
-        resume: model::SEGMENT,
-    }
-}
-
-fn search(buffer: u64, spread: f64, access: Access) -> (f64, RateProcess) {
-    let videos = Clip::ALL.map(|clip| (clip, model::video(clip, &with_buffer(buffer))));
-    let mut rng = Seed::new(1).derive(access.name()).rng("fit");
-    // Two start points reduce the risk of a poor local minimum.
-    let starts = [[16.0, 2.0, 8.0, 8.0, spread], [30.0, 1.0, 3.0, 6.0, spread]];
-    let found = starts.map(|start| local_search(start, access, &videos, &mut rng));
-    if found[1].0 < found[0].0 { found[1] } else { found[0] }
-}
-
-/// Random local search from `start`: distance and process of the best trial.
-fn local_search(
-    start: [f64; 5],
-    access: Access,
-    videos: &[(Clip, Video); 2],
-    rng: &mut Rng,
-) -> (f64, RateProcess) {
-    let mut at = process_of(start, access);
-    let mut best = distance(&at, access, videos);
-    let mut step = 0.4;
-    for _ in 0..TRIALS {
-        let [a, b, c, d, spread] = parameters(&at);
-        let [a, b, c, d] = [a, b, c, d].map(|value| value * libm::exp(step * rng.normal()));
-        let other = process_of([a, b, c, d, spread], access);
-        let error = distance(&other, access, videos);
-        if error < best {
-            (best, at, step) = (error, other, (step * 1.3_f64).min(0.6));
-        } else {
-            step = (step * 0.97).max(0.02);
-        }
-    }
-    (best, at)
-}
-
-fn parameters(process: &RateProcess) -> [f64; 5] {
+/// Parameters of a link in the order of the file.
+pub(super) fn parameters(process: &RateProcess) -> [f64; 5] {
     let RateProcess { good_mbps, bad_mbps, good_s, bad_s, spread, .. } = *process;
     [good_mbps, bad_mbps, good_s, bad_s, spread]
 }
 
 /// A process with these parameters, clamped to the link's limits. Values are rounded as in the
 /// file, so that a calibration equals its file.
-fn process_of([good, bad, good_s, bad_s, spread]: [f64; 5], access: Access) -> RateProcess {
+pub(super) fn process_of([good, bad, good_s, bad_s, spread]: [f64; 5], access: Access) -> RateProcess {
     let max = if access == Access::Lte { LTE_MAX_MBPS } else { WIFI_MAX_MBPS };
     let rounded = |value: f64| (value * 1e3).round() / 1e3;
+    let duration = |value: f64| rounded(value.clamp(DURATIONS_S[0], DURATIONS_S[1]));
     RateProcess {
-        good_mbps: rounded(good.clamp(1.0, max)),
-        bad_mbps: rounded(bad.clamp(0.05, max)),
-        good_s: rounded(good_s.clamp(0.5, 60.0)),
-        bad_s: rounded(bad_s.clamp(0.5, 60.0)),
-        spread: rounded(spread),
+        good_mbps: rounded(good.clamp(MIN_GOOD_MBPS, max)),
+        bad_mbps: rounded(bad.clamp(MIN_BAD_MBPS, max)),
+        good_s: duration(good_s),
+        bad_s: duration(bad_s),
+        spread: rounded(spread.clamp(SPREADS[0], SPREADS[1])),
         max_mbps: max,
-    }
-}
-
-/// Distance of a link's stalls from the paper's: the sum of squared logarithms of the ratios.
-fn distance(process: &RateProcess, access: Access, videos: &[(Clip, Video); 2]) -> f64 {
-    let mut error = 0.0;
-    for (clip, video) in videos {
-        let (count, mean) = stalls(access, *clip);
-        let found = of_fluid(process, access, video);
-        let apart = |found: f64, printed: f64| libm::log(found.max(0.01) / printed);
-        let (a, b) = (apart(found.stalls, count), apart(found.mean_s, mean));
-        error += a * a + b * b;
-    }
-    error
-}
-
-/// Means over the sessions of a trial.
-struct Trial {
-    /// Stalls per session.
-    stalls: f64,
-    /// Mean length of a stall, in seconds.
-    mean_s: f64,
-    mos: f64,
-}
-
-fn of_fluid(process: &RateProcess, access: Access, video: &Video) -> Trial {
-    let latency = Duration::from_secs_f64((round_trip_ms(access) + PROXY_TO_SERVER_MS) * 1e-3);
-    let (mut count, mut length, mut mos) = (0, 0.0, 0.0);
-    for seed in 1..=SESSIONS {
-        let steps = process.draw(SESSION_TIMEOUT, Seed::new(seed).derive(access.name()));
-        let session = fluid::session(video, &steps, latency, Instant::ZERO + SESSION_TIMEOUT);
-        count += session.stalls.len();
-        length += session.stalls.iter().map(|stall| stall.length().as_secs_f64()).sum::<f64>();
-        mos += session.kpis().mos.unwrap_or(f64::NAN);
-    }
-    let sessions = SESSIONS as f64;
-    Trial {
-        stalls: count as f64 / sessions,
-        mean_s: if count > 0 { length / count as f64 } else { 0.0 },
-        mos: mos / sessions,
     }
 }
 
@@ -278,20 +204,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shipped_calibration_round_trips() {
-        let shipped = Calibration::shipped();
-        assert_eq!(shipped.to_toml(), SHIPPED);
+    fn files_round_trip() {
+        assert_eq!(Calibration::shipped().to_toml(), SHIPPED);
+        let first = Calibration::first();
+        assert_eq!(Calibration::parse("c.toml", &first.to_toml()), Ok(first));
+        assert_eq!(first.coupling, 0.0);
     }
 
     #[test]
-    fn shipped_calibration_matches_the_single_link_rows() {
-        let shipped = Calibration::shipped();
-        for access in [Access::Wifi, Access::Lte] {
-            let videos = Clip::ALL.map(|clip| (clip, model::video(clip, &shipped)));
-            let off = distance(&shipped.process(access), access, &videos);
-            // Corresponds to four figures with a difference of 10 % each.
-            assert!(off < 0.04, "{}: {off}", access.name());
-        }
+    fn values_at_a_bound_are_named() {
+        let first = Calibration::first();
+        assert_eq!(first.at_bounds(), ["lte_good_mbps", "lte_spread", "coupling", "buffer_s", "resume_s"]);
+        let mut inside = first;
+        inside.lte = process_of([12.0, 1.0, 8.0, 8.0, 0.2], Access::Lte);
+        (inside.coupling, inside.buffer, inside.resume) =
+            (0.3, Duration::from_secs(20), Duration::from_secs(4));
+        assert!(inside.at_bounds().is_empty());
     }
 
     #[test]

@@ -51,7 +51,14 @@ impl Reproduction {
             "mos_4k": change(&Metric::MOS, mos_gain_4k),
             "initial_load_4k": change(&Metric::LOAD_TIME, |over| -load_time_reduction(over)),
             "paper_load_time_reduction_in_conclusion": LOAD_TIME_REDUCTION_IN_CONCLUSION,
+            "both_links": self.claims_json(),
+            "whole_video": self.variants.whole_video.as_ref().map(|whole| {
+                let rows = (0..whole.setups.len()).flat_map(|setup| Clip::ALL.map(|clip| whole.row_json(setup, clip)));
+                rows.collect::<Vec<_>>()
+            }),
             "links": links,
+            "coupling": self.calibration.coupling,
+            "at_bounds": self.calibration.at_bounds(),
             "player": {
                 "role": "fitted",
                 "buffer_s": self.calibration.buffer.as_secs_f64(),

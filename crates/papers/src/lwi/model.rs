@@ -1,7 +1,8 @@
 //! The paper's test bed as an experiment.
 
 use super::calibration::Calibration;
-use super::paper::{Access, Clip, DURATION_S, PROXY_TO_SERVER_MS, round_trip_ms};
+use super::paper::{Access, Clip, DURATION_S, PROXY_TO_SERVER_MS, round_trip};
+use super::process::Steps;
 use abr::{Manifest, PlayerConfig, THROUGHPUT, Video};
 use link::{Delay, LinkConfig, QueueLimit, Rate};
 use mptcp::SchedulerKind;
@@ -22,6 +23,9 @@ const UPLINK_RATE: Bitrate = Bitrate::from_bps(5_000_000);
 /// link in its bad state delays the data of the other link; docs/background/lwi.md shows results
 /// for other queues.
 pub const QUEUE: QueueLimit = QueueLimit::Time(Duration::from_millis(100));
+
+/// Time between changes of a link's delay: the interval of `ping`, with which Table II was measured.
+const DELAY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Access networks, scheduler and policy: one row of the tables.
 #[derive(Debug, Clone, PartialEq)]
@@ -123,7 +127,19 @@ pub fn video(clip: Clip, calibration: &Calibration) -> Video {
 /// TCP. Data from the server arrives there one round trip after the request; the rate of the
 /// server's connection is not limited.
 pub fn experiment(setup: &Setup, clip: Clip, calibration: &Calibration, seed: u64) -> Experiment {
+    with_queue(setup, clip, calibration, QUEUE, seed)
+}
+
+/// The experiment with another queue before each link.
+pub fn with_queue(
+    setup: &Setup,
+    clip: Clip,
+    calibration: &Calibration,
+    queue: QueueLimit,
+    seed: u64,
+) -> Experiment {
     let seed = Seed::new(seed);
+    let [wifi, lte] = calibration.draw(SESSION_TIMEOUT, seed);
     let transport = mptcp::Config {
         scheduler: setup.scheduler.into(),
         // As MPTCP 0.9: opportunistic retransmission, and penalisation of the blocking subflow.
@@ -143,8 +159,8 @@ pub fn experiment(setup: &Setup, clip: Clip, calibration: &Calibration, seed: u6
         },
         cells: Vec::new(),
         paths: vec![
-            path("wifi", "huang2012.wifi", Access::Wifi, calibration, seed),
-            path("lte", "huang2012.lte", Access::Lte, calibration, seed),
+            path("wifi", "huang2012.wifi", Access::Wifi, wifi, queue),
+            path("lte", "huang2012.lte", Access::Lte, lte, queue),
         ],
         transport: Transport {
             protocol: match setup.access {
@@ -160,16 +176,14 @@ pub fn experiment(setup: &Setup, clip: Clip, calibration: &Calibration, seed: u6
     }
 }
 
-fn path(name: &str, profile: &str, access: Access, calibration: &Calibration, seed: Seed) -> PathSpec {
-    // The printed mean; queues add the variation.
-    let delay = Delay::Fixed(Duration::from_secs_f64(round_trip_ms(access) * 0.5e-3));
-    let rate = Rate::Steps(calibration.process(access).draw(SESSION_TIMEOUT, seed.derive(name)));
-    let hop = |rate| Hop::Link(LinkConfig { rate, delay, queue: QUEUE, ..LinkConfig::default() });
+fn path(name: &str, profile: &str, access: Access, rate: Steps, queue: QueueLimit) -> PathSpec {
+    let hop = |rate, delay| Hop::Link(LinkConfig { rate, delay, queue, ..LinkConfig::default() });
+    let [down, up] = delays(access);
     PathSpec {
         name: name.into(),
         profile: Arc::new(Profile::named(profile).expect("the profile is built in")),
-        down: hop(rate),
-        up: hop(Rate::Fixed(UPLINK_RATE)),
+        down: hop(Rate::Steps(rate), down),
+        up: hop(Rate::Fixed(UPLINK_RATE), up),
         middleboxes: Vec::new(),
         backup: false,
         join_at: units::Instant::ZERO,
@@ -177,4 +191,20 @@ fn path(name: &str, profile: &str, access: Access, calibration: &Calibration, se
         allowance: None,
         also_measure: Vec::new(),
     }
+}
+
+/// Propagation delays down and up, with the round trips of Table II together. All variation is on
+/// the way down; queues add to it.
+fn delays(access: Access) -> [Delay; 2] {
+    let ms = |ms: f64| Duration::from_secs_f64(ms * 1e-3);
+    let printed = round_trip(access);
+    let up = printed.min / 2.0;
+    let down = Delay::Measured {
+        min: ms(printed.min - up),
+        mean: ms(printed.avg - up),
+        max: ms(printed.max - up),
+        sd: ms(printed.mdev),
+        every: DELAY_INTERVAL,
+    };
+    [down, Delay::Fixed(ms(up))]
 }

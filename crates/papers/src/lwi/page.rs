@@ -18,8 +18,8 @@ const CONTRADICTIONS: [&str; 4] = [
 ];
 
 const MODEL: [&str; 4] = [
-    "*Links.* Rates vary as in the table, differently for each seed. Delays are the means of Table II; queues add the \
-     variation. A queue holds 100 ms at the current rate, a choice where the paper gives no value. An LTE carrier of 25 \
+    "*Links.* Rates vary as in the table, differently for each seed. Round trips have the minimum, mean, maximum and \
+     deviation of Table II, redrawn every second; queues add to them. A queue holds 100 ms at the current rate, a choice where the paper gives no value. An LTE carrier of 25 \
      resource blocks carries at most 18.3 Mbit/s.",
     "*Proxy.* It terminates the device’s connections. It requests a segment from the server over a persistent \
      connection; the first byte arrives 24.75 ms later. The rate of that connection is not limited, and its handshake \
@@ -42,6 +42,12 @@ impl Reproduction {
                     .charts(Clip::ALL.map(|clip| self.lengths_chart(clip))),
             )
             .section(
+                Section::new("Figures and claims for both links")
+                    .anchor("claims")
+                    .table(self.predictions())
+                    .table(self.claims()),
+            )
+            .section(
                 Section::new("Figures 5 to 8")
                     .anchor("figures")
                     .table(self.figures_5_to_8())
@@ -51,6 +57,7 @@ impl Reproduction {
                         self.bars("Fig. 7: load time", &Metric::LOAD_TIME).key("fig-7"),
                         self.bars("Fig. 8: time to buffer the whole video", &Metric::FETCH_TIME).key("fig-8"),
                     ])
+                    .charts(self.whole_video_chart())
                     .table(self.gains()),
             )
             .section(
@@ -81,8 +88,8 @@ impl Reproduction {
         let found = |clip| self.estimate(&Metric::STALLS, both, clip).mean;
         format!(
             "A video over Wi\u{2011}Fi, over LTE, and over both by Multipath TCP. The links were fitted to the paper’s \
-             figures for a single link. With both links the model predicts *{:.2}* stalls in 4K and *{:.2}* in 2K; the \
-             paper prints {:.2} and {:.2}. The MOS of 4K rises by *{:.1} %* compared with Wi\u{2011}Fi and by *{:.1} %* \
+             figures for a single link, and their coupling to those for both. With both links the model has *{:.2}* stalls in \
+             4K and *{:.2}* in 2K; the paper prints {:.2} and {:.2}. The MOS of 4K rises by *{:.1} %* compared with Wi\u{2011}Fi and by *{:.1} %* \
              compared with LTE; the paper prints {:.1} % and {:.1} %.",
             found(Clip::FourK),
             found(Clip::TwoK),
@@ -160,6 +167,13 @@ impl Reproduction {
             bars = bars.series(clip.name(), values);
         }
         bars
+    }
+
+    /// Fig. 8 with a buffer for the whole video.
+    fn whole_video_chart(&self) -> Option<Bars> {
+        let whole = self.variants.whole_video.as_ref()?;
+        let title = "Fig. 8 with a buffer for the whole video";
+        Some(whole.bars(title, &Metric::FETCH_TIME).key("fig-8:whole-video"))
     }
 
     /// Fig. 5, for the setups with both links.

@@ -71,11 +71,24 @@ pub const fn stalls(access: Access, clip: Clip) -> (f64, f64) {
     }
 }
 
-/// Table II: mean round-trip time to the proxy, in milliseconds.
-pub const fn round_trip_ms(access: Access) -> f64 {
+/// A row of Table II: round-trip times, in milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RoundTrip {
+    /// Minimum.
+    pub min: f64,
+    /// Mean.
+    pub avg: f64,
+    /// Maximum.
+    pub max: f64,
+    /// Standard deviation, as `ping` prints it.
+    pub mdev: f64,
+}
+
+/// Table II: round-trip time to the proxy.
+pub const fn round_trip(access: Access) -> RoundTrip {
     match access {
-        Access::Wifi => 11.686,
-        _ => 17.51,
+        Access::Wifi => RoundTrip { min: 2.67, avg: 11.686, max: 30.562, mdev: 6.893 },
+        _ => RoundTrip { min: 12.052, avg: 17.51, max: 26.19, mdev: 3.87 },
     }
 }
 

@@ -2,8 +2,9 @@
 
 use super::calibration::Calibration;
 use super::measure::{Run, mean_stall};
-use super::model::{Setup, experiment};
+use super::model::{self, Setup, with_queue};
 use super::paper::{Access, Clip};
+use super::variants::{Model, Variants, printed_setups};
 use experiments::parallel;
 use experiments::stats;
 use policy::PolicyConfig;
@@ -23,6 +24,8 @@ pub struct Options {
     pub calibration: Calibration,
     /// Policies to run with both links.
     pub policies: Vec<PolicyConfig>,
+    /// Also run the paper's rows with other queues, and with a buffer for the whole video.
+    pub variants: bool,
 }
 
 /// One planned run.
@@ -120,18 +123,43 @@ pub struct Reproduction {
     pub setups: Vec<Setup>,
     /// By setup and video, in the order of seeds.
     runs: Vec<[Vec<Run>; 2]>,
+    /// The rows of the paper with other parameters.
+    pub variants: Variants,
 }
 
 /// Simulates everything; `progress` receives the number of finished runs and of all runs.
 pub fn reproduce(options: &Options, progress: &(dyn Fn(usize, usize) + Sync)) -> Reproduction {
     let setups: Vec<Setup> =
         Setup::all().into_iter().chain(Setup::with_policies(&options.policies)).collect();
-    let plans = plans(&setups, options.seeds);
-    let total = plans.len();
-    let outcomes = parallel::map(options.jobs, &plans, &|done| progress(done, total), |plan| {
-        Run::read(&sim::run(&experiment(&plan.setup, plan.clip, &options.calibration, plan.seed)))
+    let models = if options.variants { Model::all(&options.calibration) } else { Vec::new() };
+    let main = Model { queue: model::QUEUE, calibration: options.calibration };
+    let each =
+        core::iter::once((main, setups)).chain(models.into_iter().map(|model| (model, printed_setups())));
+    let work: Vec<(Model, Plan)> = each
+        .flat_map(|(model, setups)| plans(&setups, options.seeds).into_iter().map(move |plan| (model, plan)))
+        .collect();
+    let total = work.len();
+    let outcomes = parallel::map(options.jobs, &work, &|done| progress(done, total), |(model, plan)| {
+        let Plan { setup, clip, seed } = plan;
+        Run::read(&sim::run(&with_queue(setup, *clip, &model.calibration, model.queue, *seed)))
     });
-    Reproduction::new(options.seeds, options.calibration, &plans, outcomes)
+    let mut found: Vec<(Model, Vec<Plan>, Vec<Option<Run>>)> = Vec::new();
+    for ((model, plan), run) in work.into_iter().zip(outcomes) {
+        if found.last().is_none_or(|last| last.0 != model) {
+            found.push((model, Vec::new(), Vec::new()));
+        }
+        if let Some((_, plans, runs)) = found.last_mut() {
+            plans.push(plan);
+            runs.push(run);
+        }
+    }
+    let mut results = found.into_iter().map(|(model, plans, runs)| {
+        (model.queue, Reproduction::new(options.seeds, model.calibration, &plans, runs))
+    });
+    let main = results
+        .next()
+        .map_or_else(|| Reproduction::new(options.seeds, options.calibration, &[], []), |(_, result)| result);
+    Reproduction { variants: Variants::new(results.collect(), options.calibration.buffer), ..main }
 }
 
 impl Reproduction {
@@ -152,7 +180,7 @@ impl Reproduction {
             });
             runs[at][plan.clip as usize].extend(run);
         }
-        Self { seeds, calibration, setups, runs }
+        Self { seeds, calibration, setups, runs, variants: Variants::default() }
     }
 
     /// The runs of a setup in the order of seeds.
@@ -189,9 +217,11 @@ impl Reproduction {
             return Estimate::exact(f64::NAN);
         };
         let values = |setup| self.runs(setup, clip).iter().map(metric.of);
-        let mean = stats::mean(&values(one).collect::<Vec<_>>());
-        let pairs = values(one).zip(values(both));
-        stats::estimate(&pairs.map(|(one, both)| 100.0 * (both - one) / mean).collect::<Vec<_>>())
+        // A run without the value, such as an unfinished one, leaves its pair out.
+        let pairs: Vec<(f64, f64)> =
+            values(one).zip(values(both)).filter(|(one, both)| one.is_finite() && both.is_finite()).collect();
+        let mean = stats::mean(&pairs.iter().map(|pair| pair.0).collect::<Vec<_>>());
+        stats::estimate(&pairs.iter().map(|(one, both)| 100.0 * (both - one) / mean).collect::<Vec<_>>())
     }
 
     /// Share of the runs with this level of the stall frequency, in percent.

@@ -1,7 +1,6 @@
 //! Tables of the reproduction.
 
 use super::calibration::Calibration;
-use super::measure::Run;
 use super::model::Setup;
 use super::paper::{
     Access, Clip, LOAD_TIME_REDUCTION_IN_CONCLUSION, load_time_reduction, mos_gain_4k, stalls,
@@ -22,8 +21,11 @@ pub(super) fn changes() -> impl Iterator<Item = (Metric, Access, f64)> {
 impl Reproduction {
     /// All tables in their order on a terminal.
     pub fn tables(&self) -> Vec<Table> {
-        let all = [self.table_3(), self.figures_5_to_8(), self.gains(), self.levels(), self.links()];
-        all.into_iter().chain(self.policies("With policies")).collect()
+        let mut all = vec![self.table_3(), self.predictions(), self.claims(), self.figures_5_to_8()];
+        all.extend(self.whole_video());
+        all.extend([self.gains(), self.levels(), self.links()]);
+        all.extend(self.policies("With policies"));
+        all
     }
 
     /// Badge that tells fitted rows from predicted ones.
@@ -59,7 +61,8 @@ impl Reproduction {
         let unfinished = self.all_runs().filter(|run| !run.complete).count();
         table = table.note(format!(
             "Means of {} runs with 95 % confidence intervals; the mean length is taken over all stalls. The links were \
-             fitted to the rows with one link; the rows with both links are predictions.",
+             fitted to the rows with one link. The rows with both links are predictions, but for the coupling of the links, \
+             which was fitted to the four figures of lowest RTT.",
             self.seeds
         ));
         if unfinished > 0 {
@@ -215,87 +218,18 @@ impl Reproduction {
                 .badge(fitted()),
             );
         }
-        let Calibration { buffer, startup, resume, .. } = self.calibration;
+        let Calibration { coupling, buffer, startup, resume, .. } = self.calibration;
         let seconds = |span: units::Duration| span.as_secs_f64();
+        let bounds = self.calibration.at_bounds();
         table.note(format!(
             "The rate alternates between two states with exponential durations of these means. A log-normal factor \
-             scales the rates of each run; the run spread is the standard deviation of its logarithm. The player buffers \
-             at most {} s, which is fitted too. Playback starts at {} s of buffer, and resumes after a stall at {} s, \
-             the minimum for a player.",
+             scales the rates of each run; the run spread is the standard deviation of its logarithm. Coupling, the share \
+             of state changes that both links make together: {coupling}. The player buffers at most {} s, starts at {} s of \
+             buffer, and resumes after a stall at {} s. Fitted values at a bound of the fit: {}.",
             seconds(buffer),
             seconds(startup),
             seconds(resume),
+            if bounds.is_empty() { "none".to_owned() } else { bounds.join(", ") },
         ))
-    }
-
-    /// Every run, one row each.
-    pub fn runs_table(&self) -> Table {
-        let mut table = Table::default()
-            .column(Column::text("way"))
-            .column(Column::text("video"))
-            .column(Column::number("seed"));
-        type Value = fn(&Run) -> f64;
-        let mut values: Vec<(&str, Value)> = vec![
-            ("stalls", |run| run.stalls as f64),
-            ("stalled_s", |run| run.stalled_s),
-            ("initial_load_s", |run| run.load_s),
-            ("fetched_s", |run| run.fetched_s),
-            ("mos", |run| run.mos),
-            ("frequency_level", |run| f64::from(run.frequency_level)),
-            ("wifi_bytes", |run| run.payload[0] as f64),
-            ("lte_bytes", |run| run.payload[1] as f64),
-            ("wifi_j", |run| run.radio_j[0]),
-            ("lte_j", |run| run.radio_j[1]),
-            ("complete", |run| f64::from(u8::from(run.complete))),
-        ];
-        if self.all_runs().any(|run| run.captured.is_some()) {
-            values
-                .push(("captured_wifi_bytes", |run| run.captured.map_or(f64::NAN, |[wifi, _]| wifi as f64)));
-            values.push(("captured_lte_bytes", |run| run.captured.map_or(f64::NAN, |[_, lte]| lte as f64)));
-        }
-        for (name, _) in &values {
-            table = table.column(Column::number(*name));
-        }
-        for (i, setup) in self.setups.iter().enumerate() {
-            for clip in Clip::ALL {
-                for (seed, run) in (1_u32..).zip(self.runs(i, clip)) {
-                    let head =
-                        [Cell::text(setup.key()), Cell::text(clip.name()), Cell::number(f64::from(seed), 0)];
-                    let rest = values.iter().map(|(_, of)| Cell::number(of(run), 6));
-                    table = table.row(Row::new(head.into_iter().chain(rest)));
-                }
-            }
-        }
-        table
-    }
-
-    /// A row for each setup, video and metric.
-    pub fn figures(&self) -> Table {
-        let mut table = Table::default()
-            .column(Column::text("way"))
-            .column(Column::text("video"))
-            .column(Column::text("figure"))
-            .column(Column::number("mean"))
-            .column(Column::number("paper"));
-        for (i, setup) in self.setups.iter().enumerate() {
-            for clip in Clip::ALL {
-                let printed = setup.printed().map(|access| stalls(access, clip));
-                let mut add = |key: &str, estimate, paper: Option<f64>| {
-                    table.rows.push(Row::new([
-                        Cell::text(setup.key()),
-                        Cell::text(clip.name()),
-                        Cell::text(key),
-                        Cell::estimate(estimate, 6),
-                        paper.map_or_else(Cell::empty, |paper| Cell::number(paper, 6)),
-                    ]));
-                };
-                add(Metric::STALLS.key, self.estimate(&Metric::STALLS, i, clip), printed.map(|p| p.0));
-                add("mean_stall_s", self.mean_stall(i, clip), printed.map(|p| p.1));
-                for metric in [Metric::MOS, Metric::LOAD_TIME, Metric::FETCH_TIME, Metric::OVER_WIFI] {
-                    add(metric.key, self.estimate(&metric, i, clip), None);
-                }
-            }
-        }
-        table
     }
 }

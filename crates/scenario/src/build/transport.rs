@@ -292,6 +292,6 @@ fn delay(hop: &Hop) -> Duration {
     match delay {
         Delay::Fixed(time) => time,
         Delay::Uniform { min, max } => (min + max) / 2,
-        Delay::Normal { mean, .. } => mean,
+        Delay::Normal { mean, .. } | Delay::Measured { mean, .. } => mean,
     }
 }
