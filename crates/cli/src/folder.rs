@@ -16,7 +16,7 @@ use std::io::{self, Seek};
 use std::path::{Path, PathBuf};
 
 /// Files that a folder of results may hold. A folder with any other file is not replaced.
-const RESULT_FILES: [&str; 8] = [
+const RESULT_FILES: [&str; 9] = [
     "result.json",
     "series.csv",
     "runs.csv",
@@ -25,6 +25,7 @@ const RESULT_FILES: [&str; 8] = [
     "session.json",
     "sessions.jsonl",
     "p1203.json",
+    "map.toml",
 ];
 
 /// The file that every folder of results has.

@@ -57,6 +57,7 @@ fn run(command: Command, terminal: output::Terminal) -> Result<(), Failure> {
         Command::Check(arguments) => command::check::run(&arguments, terminal),
         Command::Run(arguments) => command::run::run(&arguments, terminal),
         Command::Compare(arguments) => command::compare::run(&arguments, terminal),
+        Command::Map(arguments) => command::map::run(&arguments, terminal),
         Command::Reproduce(arguments) => command::reproduce::run(&arguments, terminal),
         Command::Testbed(arguments) => command::testbed::run(&arguments, terminal),
         Command::Emulate(arguments) => command::emulate::run(arguments, terminal),

@@ -91,6 +91,7 @@ impl Plot {
                 Chart::Bars(bars) => ("bars", bars.title.clone()),
                 Chart::Lines(lines) if lines.title.is_empty() => ("lines", lines.y.title.clone()),
                 Chart::Lines(lines) => ("lines", format!("{}: {}", lines.title, lines.y.title)),
+                Chart::Heat(heat) => ("heat map", heat.title.clone()),
                 Chart::Timeline(timeline) => ("timeline", timeline.title.clone()),
             };
             table = table.row(Row::new([Cell::text(name), Cell::text(kind), Cell::text(title)]));

@@ -9,6 +9,7 @@ mod delay;
 pub mod describe;
 mod display;
 pub mod fidelity;
+pub mod map;
 pub mod page;
 pub mod parallel;
 pub mod profiles;

@@ -26,19 +26,20 @@ pub use packets::{ipv4, ipv6, tcp};
 pub use proxy::{proxy_chunks, proxy_config, proxy_convert, proxy_http, proxy_socks5, proxy_upstream};
 pub use proxy_files::{proxy_credentials, proxy_tls, proxy_users};
 pub use sequence::{sequence, sequence_of};
-pub use texts::{calibration, names, profile, scenario, score, trace, units};
+pub use texts::{calibration, names, policy_map, profile, scenario, score, trace, units};
 pub use video::{cmcd, mpd, record, sidx, sizes};
 
 /// Signature of a fuzz target.
 pub type Target = fn(&[u8]);
 
 /// All targets by name.
-pub const TARGETS: [(&str, Target); 35] = [
+pub const TARGETS: [(&str, Target); 36] = [
     ("tcp", tcp),
     ("ipv4", ipv4),
     ("ipv6", ipv6),
     ("trace", trace),
     ("profile", profile),
+    ("policy_map", policy_map),
     ("scenario", scenario),
     ("calibration", calibration),
     ("units", units),

@@ -76,6 +76,19 @@ pub fn profile(bytes: &[u8]) {
     }
 }
 
+/// Fuzz target: a map of best policies.
+pub fn policy_map(bytes: &[u8]) {
+    let Ok(text) = core::str::from_utf8(bytes) else { return };
+    match policy::Map::from_toml("fuzz", text) {
+        Ok(map) => {
+            let written = map.to_toml();
+            let again = policy::Map::from_toml("fuzz", &written).expect(&written);
+            assert_eq!(again.to_toml(), written);
+        }
+        Err(problems) => assert!(!problems.is_empty(), "an error without a problem"),
+    }
+}
+
 /// Fuzz target: a scenario. The files that it names contain the same text, or do not exist.
 pub fn scenario(bytes: &[u8]) {
     let files = |path: &str| match path.len() % 3 {

@@ -42,6 +42,7 @@ const TEXTS: [&str; 24] = [
 fn corpus() -> Vec<Vec<u8>> {
     let mut all: Vec<Vec<u8>> = TEXTS.iter().map(|text| text.as_bytes().to_vec()).collect();
     all.extend(radio::profiles().iter().map(|profile| profile.to_toml().into_bytes()));
+    all.push(policy::Map::built_in().to_toml().into_bytes());
     all.push(papers::emtcp::calibration::Calibration::shipped().to_toml().into_bytes());
     all
 }
@@ -174,7 +175,7 @@ fn kernel_targets_do_not_panic() {
 #[test]
 fn text_targets_do_not_panic() {
     let inputs = corpus();
-    for name in ["trace", "profile", "calibration", "units", "names"] {
+    for name in ["trace", "profile", "policy_map", "calibration", "units", "names"] {
         run_target(name, &inputs, env_number("TANDEM_SEEDS", 5000));
     }
     // Scenarios take longer.

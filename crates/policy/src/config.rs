@@ -43,6 +43,21 @@ pub trait PolicyFactory: fmt::Debug + Send + Sync {
         None
     }
 
+    /// Name of a file that the policy still needs, relative to the file or folder that names it. The
+    /// driver reads it and goes on with [`with_file`](Self::with_file).
+    fn file(&self) -> Option<&str> {
+        None
+    }
+
+    /// The configuration with the content of its file, which messages call `name`.
+    ///
+    /// # Errors
+    /// Every problem of the file, with its position. A policy without a file never fails.
+    fn with_file(&self, name: &str, text: &str) -> Result<PolicyConfig, Vec<schema::Diagnostic>> {
+        let _ = (name, text);
+        Ok(PolicyConfig::default())
+    }
+
     /// True if the policy reads [`srtt`](crate::PathState::srtt), so that a driver which has to
     /// poll the kernel for round-trip times does so.
     fn reads_round_trips(&self) -> bool {

@@ -10,6 +10,7 @@
 //! ([`InterfaceKind::is_costly`]), Wi-Fi, Ethernet and all others are preferred.
 
 mod allowance;
+mod best_known;
 mod config;
 mod data_plan;
 mod emtcp;
@@ -24,6 +25,7 @@ mod when_needed;
 mod wifi_first;
 
 pub use allowance::{Allowance, CapAction};
+pub use best_known::{BestKnown, Demand, DemandMeter, MAP, Map, MapCase};
 pub use config::{PolicyConfig, PolicyFactory};
 pub use data_plan::{DataPlan, Ledger};
 pub use emtcp::{Actuator, Emtcp, shares};
@@ -53,6 +55,7 @@ pub const REGISTRY: &[PolicyEntry] = &[
     qoe::ENTRY,
     allowance::ENTRY,
     emtcp::ENTRY,
+    best_known::ENTRY,
 ];
 
 /// A running policy: decides which paths of a device are open, regular or backup.

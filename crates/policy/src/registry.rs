@@ -130,6 +130,7 @@ mod tests {
                 "qoe[:KEY=VALUE]...",
                 "allowance[:close|:backup]",
                 "emtcp[:ideal|:table1|:mp-prio][:SHARE]",
+                "best-known[:KEY=VALUE]...",
             ]
         );
     }

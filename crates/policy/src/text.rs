@@ -70,6 +70,7 @@ fn parse_value(policy: &'static str, key: &'static Key, text: &str) -> Result<Va
             let suggestion = suggest(text, choices.iter().map(|choice| choice.name));
             Err(PolicyError::UnknownValue { policy, parameter, value: text.to_owned(), suggestion })
         }
+        Shape::File => Ok(Value::Text(text.to_owned())),
         // No parameter has another shape than these and a fraction.
         _ => match text.parse() {
             Ok(number) if (0.0..=1.0).contains(&number) => Ok(Value::Number(number)),

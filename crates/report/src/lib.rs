@@ -15,8 +15,8 @@ mod page;
 mod table;
 
 pub use chart::{
-    Axis, BarSeries, Bars, Chart, FigureStyle, Lane, Line, Lines, Mark, Panel, Shade, Shape, Span, Timeline,
-    Track,
+    Axis, BarSeries, Bars, Chart, FigureStyle, Heat, HeatCell, Lane, Line, Lines, Mark, Panel, Shade, Shape,
+    Span, Timeline, Track,
 };
 pub use html::literal;
 pub use number::Estimate;

@@ -245,7 +245,7 @@ impl Reader<'_, '_> {
     ) -> Option<PolicyConfig> {
         let text = root.text("policy")?;
         let kinds: Vec<_> = rules.iter().map(|rule| rule.kind).collect();
-        let read = text.parse::<PolicyConfig>();
+        let read = text.parse::<PolicyConfig>().map(|policy| self.with_file(policy, root.span("policy")));
         match read.and_then(|policy| policy.check(&kinds).map(|()| policy)) {
             Ok(policy) => Some(policy.for_device().map_or(policy, |carried_out| {
                 remarks.push(format!(
@@ -259,6 +259,24 @@ impl Reader<'_, '_> {
                     .expected("a policy that these interfaces can follow")
                     .hint(error.hint());
                 Some(PolicyConfig::default())
+            }
+        }
+    }
+
+    /// The policy with the file that it names.
+    fn with_file(&mut self, policy: PolicyConfig, span: Range<usize>) -> PolicyConfig {
+        let Some(path) = policy.file() else { return policy };
+        match (self.files)(path) {
+            Ok(text) => {
+                let read = policy.with_file(path, &text);
+                read.map_err(|found| self.problems.add_referenced(&span, found)).unwrap_or_default()
+            }
+            Err(why) => {
+                self.problems
+                    .add(span, format!("cannot read `{path}`: {why}"))
+                    .expected("the path of a map, relative to the folder of this file")
+                    .hint("`tandem map` writes one");
+                PolicyConfig::default()
             }
         }
     }

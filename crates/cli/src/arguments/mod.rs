@@ -11,6 +11,7 @@ mod fidelity;
 mod gateway;
 mod groups;
 mod init;
+mod map;
 mod play;
 mod plot;
 mod profiles;
@@ -33,6 +34,7 @@ pub(crate) use fidelity::Fidelity;
 pub(crate) use gateway::{Gateway, GatewayCommand, GatewayStatus, GatewayUp};
 pub(crate) use groups::parse;
 pub(crate) use init::Init;
+pub(crate) use map::Map;
 pub(crate) use play::{CmcdMode, Play};
 pub(crate) use plot::{Plot, PlotFile, PlotFormat};
 pub(crate) use profiles::{Completions, Profiles};
@@ -69,6 +71,7 @@ Examples:
   tandem run scenario.toml
   tandem compare scenario.toml --policies none,wifi-first,emtcp
   tandem reproduce emtcp
+  tandem map                                  which policy is the best for which radios and traffic
   sudo tandem testbed scenario.toml
   sudo tandem emulate scenario.toml -- bash
   sudo tandem agent --config /etc/tandem/agent.toml
@@ -114,6 +117,7 @@ pub(crate) enum Command {
     Check(Check),
     Run(Run),
     Compare(Compare),
+    Map(Map),
     Reproduce(Reproduce),
     Testbed(Testbed),
     Emulate(Emulate),
@@ -210,5 +214,14 @@ fn policy(text: &str) -> Result<PolicyConfig, String> {
         let hint = format!("remove a comma too many, or write one of {}", names.join(", "));
         return Err(format!("the name of a policy is missing\n  hint: {hint}"));
     }
-    text.parse().map_err(|error: PolicyError| format!("{error}\n  hint: {}", error.hint()))
+    let policy: PolicyConfig =
+        text.parse().map_err(|error: PolicyError| format!("{error}\n  hint: {}", error.hint()))?;
+    let Some(path) = policy.file() else { return Ok(policy) };
+    let hint = "`tandem map` writes the file of `best-known`";
+    let content = std::fs::read_to_string(path)
+        .map_err(|error| format!("cannot read `{path}`: {error}\n  hint: {hint}"))?;
+    policy.with_file(path, &content).map_err(|found| {
+        let told: Vec<String> = found.iter().map(ToString::to_string).collect();
+        told.join("\n")
+    })
 }

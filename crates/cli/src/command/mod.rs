@@ -12,6 +12,7 @@ pub(crate) mod fidelity;
 pub(crate) mod gateway;
 pub(crate) mod init;
 mod lwi_page;
+pub(crate) mod map;
 mod passwd;
 pub(crate) mod play;
 pub(crate) mod profiles;

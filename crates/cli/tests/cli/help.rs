@@ -44,6 +44,7 @@ fn help_of_every_command_has_an_example() {
     for command in [
         "run",
         "compare",
+        "map",
         "reproduce",
         "testbed",
         "emulate",

@@ -47,6 +47,11 @@ impl Chart {
                     Figure { class: "lines", title: &lines.title, caption: &lines.caption, drawings };
                 figure.to_html("", &plot.json())
             }
+            Self::Heat(heat) => {
+                let drawings = format!("<div class=\"scroll\">{}</div>", heat.svg());
+                let figure = Figure { class: "heat", title: &heat.title, caption: &heat.caption, drawings };
+                figure.to_html("", "")
+            }
             Self::Timeline(timeline) => {
                 let parts: Vec<String> = timeline
                     .tracks

@@ -6,12 +6,14 @@ mod data;
 mod downsample;
 mod draw;
 mod figure;
+mod heat;
 mod html;
 mod lane;
 mod plot;
 mod svg;
 
 pub use figure::FigureStyle;
+pub use heat::{Heat, HeatCell};
 
 use crate::html::slug;
 use crate::number::Estimate;
@@ -26,6 +28,8 @@ pub enum Chart {
     Lines(Lines),
     /// Panels stacked over one time axis.
     Timeline(Timeline),
+    /// Coloured cells of rows and columns.
+    Heat(Heat),
 }
 
 /// Quantity and range of an axis. Unset ends follow from the data.
@@ -530,6 +534,7 @@ impl Chart {
             Self::Bars(bars) => (&bars.key, &bars.title),
             Self::Lines(lines) => (&lines.key, &lines.title),
             Self::Timeline(timeline) => (&timeline.key, &timeline.title),
+            Self::Heat(heat) => (&heat.key, &heat.title),
         };
         if key.is_empty() { slug(title) } else { key.clone() }
     }
@@ -539,6 +544,7 @@ impl Chart {
             Self::Bars(bars) => &bars.title,
             Self::Lines(lines) => &lines.title,
             Self::Timeline(timeline) => &timeline.title,
+            Self::Heat(heat) => &heat.title,
         }
     }
     /// Charts of the single panels, for a timeline of several tracks. The key of a panel is its
@@ -574,6 +580,11 @@ impl From<Bars> for Chart {
 impl From<Lines> for Chart {
     fn from(lines: Lines) -> Self {
         Self::Lines(lines)
+    }
+}
+impl From<Heat> for Chart {
+    fn from(heat: Heat) -> Self {
+        Self::Heat(heat)
     }
 }
 impl From<Timeline> for Chart {

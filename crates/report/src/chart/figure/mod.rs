@@ -7,6 +7,7 @@
 //! sets its own caption.
 
 mod bars;
+mod heat;
 mod legend;
 mod plot;
 mod style;
@@ -79,6 +80,10 @@ impl Chart {
                 };
                 let (body, height) = plot::draw(&plot, true);
                 return document(self.title(), &lines.caption, (width, height), &body);
+            }
+            Self::Heat(heat) => {
+                let (body, height) = heat::draw(heat, width);
+                (body, height, &heat.caption)
             }
             Self::Timeline(timeline) => {
                 let plot = Plot {

@@ -1,0 +1,228 @@
+//! `best-known`: the policy that a [`Map`] of measured cases names for these radios and this demand.
+//!
+//! It looks first: every path is regular, as with plain Multipath TCP, while it measures the demand.
+//! After `look` of data it follows the policy of the nearest case. It looks again after a pause as long
+//! as the meter's window, or once the rate has halved or doubled. Model: `docs/design/best-known.md`.
+
+mod demand;
+mod map;
+
+pub use demand::{Demand, DemandMeter};
+pub use map::{MAP, Map, MapCase};
+
+use crate::registry::parameters;
+use crate::{Action, DeviceState, InterfaceKind, Policy, PolicyConfig, PolicyEntry, PolicyFactory};
+use core::fmt::Write as _;
+use quantities::{POSITIVE_TIME, Quantities as _};
+use schema::shape::{Key, Need, Shape};
+use std::sync::Arc;
+use tracing::debug;
+use units::{Duration, Instant};
+
+pub(crate) const ENTRY: PolicyEntry = PolicyEntry {
+    name: "best-known",
+    doc: "follows the policy that a map of measured cases names for these radios and this demand",
+    parameters: parameters(
+        "best-known",
+        &[
+            Key {
+                name: "look",
+                shape: POSITIVE_TIME,
+                need: Need::Default("\"5s\""),
+                doc: "For `best-known`: time with data after which the demand is known.",
+                example: "\"10s\"",
+            },
+            Key {
+                name: "map",
+                shape: Shape::File,
+                need: Need::Absent("the map that is built in"),
+                doc: "For `best-known`: a map that `tandem map` has written.",
+                example: "\"map.toml\"",
+            },
+        ],
+    ),
+    positional: &[],
+    configure: |fields| {
+        let usual = BestKnown::default();
+        PolicyConfig::from(BestKnown {
+            look: fields.time("look").unwrap_or(usual.look),
+            file: fields.text("map").map(str::to_owned),
+            ..usual
+        })
+    },
+};
+
+/// The policy `best-known`.
+#[derive(Debug, Clone)]
+pub struct BestKnown {
+    /// Time with data after which the demand is known.
+    pub look: Duration,
+    /// Name of the file of the map; `None` for the built-in map.
+    pub file: Option<String>,
+    /// The measured cases.
+    pub map: Arc<Map>,
+}
+
+impl Default for BestKnown {
+    fn default() -> Self {
+        Self { look: Duration::from_secs(5), file: None, map: Map::built_in() }
+    }
+}
+
+impl PolicyFactory for BestKnown {
+    fn name(&self) -> &str {
+        ENTRY.name
+    }
+    fn text(&self) -> String {
+        let mut text = ENTRY.name.to_owned();
+        if self.look != Self::default().look {
+            let _ = write!(text, ":look={}", self.look);
+        }
+        if let Some(file) = &self.file {
+            let _ = write!(text, ":map={file}");
+        }
+        text
+    }
+    fn build(&self, kinds: &[InterfaceKind]) -> Box<dyn Policy> {
+        Box::new(BestKnownPolicy {
+            kinds: kinds.to_vec(),
+            look: self.look,
+            map: Arc::clone(&self.map),
+            meter: DemandMeter::new(),
+            followed: None,
+        })
+    }
+    fn file(&self) -> Option<&str> {
+        self.file.as_deref()
+    }
+    fn with_file(&self, name: &str, text: &str) -> Result<PolicyConfig, Vec<schema::Diagnostic>> {
+        let map = Arc::new(Map::from_toml(name, text)?);
+        Ok(PolicyConfig::from(Self { map, ..self.clone() }))
+    }
+}
+
+#[derive(Debug)]
+struct BestKnownPolicy {
+    kinds: Vec<InterfaceKind>,
+    look: Duration,
+    map: Arc<Map>,
+    meter: DemandMeter,
+    /// The policy of the nearest case; `None` while it looks.
+    followed: Option<Followed>,
+}
+
+#[derive(Debug)]
+struct Followed {
+    policy: Box<dyn Policy>,
+    /// The demand for which it was chosen.
+    demand: Demand,
+}
+
+impl BestKnownPolicy {
+    fn look_again(&mut self, state: &DeviceState, actions: &mut Vec<Action>) {
+        debug!("looking at the demand again");
+        self.followed = None;
+        self.meter = DemandMeter::new();
+        // The policy may have closed paths, or marked them.
+        let up = state.paths.iter().enumerate().filter(|(_, path)| path.up);
+        actions.extend(up.map(|(path, _)| Action::Open { path }));
+        state.mark_costly(false, actions);
+    }
+}
+
+impl Policy for BestKnownPolicy {
+    fn observe(&mut self, now: Instant, state: &DeviceState, actions: &mut Vec<Action>) {
+        self.meter.sample(now, state);
+        let demand = self.meter.demand();
+        let is_over = |followed: &Followed| {
+            let factor = |now: &Demand| now.rate.as_bps() as f64 / followed.demand.rate.as_bps() as f64;
+            demand.is_none_or(|now| !(0.5..=2.0).contains(&factor(&now)))
+        };
+        if self.followed.as_ref().is_some_and(is_over) {
+            self.look_again(state, actions);
+        }
+        if let Some(demand) = demand.filter(|_| self.meter.seen() >= self.look && self.followed.is_none())
+            && let Some(case) = self.map.nearest(&self.kinds, &demand)
+        {
+            debug!(?demand, policy = %case.policy, "the demand is known");
+            self.followed = Some(Followed { policy: case.policy.build(&self.kinds), demand });
+        }
+        if let Some(followed) = &mut self.followed {
+            followed.policy.observe(now, state, actions);
+        }
+    }
+    fn interval(&self) -> Option<Duration> {
+        Some(DemandMeter::INTERVAL)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::PathState;
+    use InterfaceKind::{Lte, Wifi};
+    use units::Bitrate;
+
+    /// A device whose policy is observed ten times a second.
+    struct Device {
+        policy: Box<dyn Policy>,
+        state: DeviceState,
+        now: Instant,
+    }
+
+    impl Device {
+        fn new() -> Self {
+            let case = |mbps, policy: &str| MapCase {
+                preferred: Wifi,
+                costly: Lte,
+                demand: Demand {
+                    activity: 1.0,
+                    rate: Bitrate::from_mbps(mbps),
+                    costly_share: 0.0,
+                    is_video: false,
+                },
+                policy: policy.parse().unwrap(),
+            };
+            let map = Arc::new(Map { cases: vec![case(1.0, "wifi-first"), case(10.0, "none")] });
+            let policy = BestKnown { map, ..BestKnown::default() }.build(&[Wifi, Lte]);
+            let paths = vec![PathState::new(Wifi), PathState::new(Lte)];
+            Self { policy, state: DeviceState { paths, app: None }, now: Instant::ZERO }
+        }
+
+        /// Receives at a rate over Wi-Fi; returns the last action on LTE.
+        fn receive(&mut self, mbps: f64, seconds: u64) -> Option<Action> {
+            let mut last = None;
+            for _ in 0..seconds * 10 {
+                self.now += DemandMeter::INTERVAL;
+                self.state.paths[0].bytes_down += (mbps * 12_500.0) as u64;
+                let mut actions = Vec::new();
+                self.policy.observe(self.now, &self.state, &mut actions);
+                for action in actions {
+                    if let Action::SetBackup { path, backup } = action {
+                        self.state.paths[path].backup = backup;
+                    }
+                    last = Some(action);
+                }
+            }
+            last
+        }
+    }
+
+    #[test]
+    fn it_looks_then_follows_the_nearest_case_until_the_demand_changes() {
+        let mut device = Device::new();
+        let backup = |backup| Some(Action::SetBackup { path: 1, backup });
+        assert_eq!(device.receive(0.8, 4), None, "it looks");
+        assert_eq!(device.receive(0.8, 4), backup(true), "the slow case");
+        assert_eq!(device.receive(1.2, 30), None, "nearly the same");
+        assert_eq!(device.receive(9.0, 30), backup(false), "it looks again, then the fast case");
+        assert_eq!(device.receive(0.8, 60), backup(true), "and back");
+    }
+
+    #[test]
+    fn pause_ends_what_was_known() {
+        let mut device = Device::new();
+        assert_eq!(device.receive(0.8, 6), Some(Action::SetBackup { path: 1, backup: true }));
+        assert_eq!(device.receive(0.0, 25), Some(Action::SetBackup { path: 1, backup: false }));
+    }
+}
