@@ -1,6 +1,8 @@
 //! Figures for papers: size, self-containment, and labels that lie within and do not overlap.
 
-use tandem_report::{Axis, Bars, Chart, Estimate, FigureStyle, Lane, Line, Lines, Mark, Panel, Timeline};
+use tandem_report::{
+    Axis, Bars, Chart, Estimate, FigureStyle, Heat, Lane, Line, Lines, Mark, Panel, Timeline,
+};
 use units::{Instant, Seed};
 
 /// A text of a figure: place and extent, in points.
@@ -104,6 +106,15 @@ fn lines() -> Lines {
     .line(Line::cdf("blest", [8.0, 10.0, 11.0, 300.0]))
 }
 
+fn heat() -> Heat {
+    let cell = |value| Some((value, "wifi-first".to_owned()));
+    Heat::new("Energy", "saved, %")
+        .caption("By radios.")
+        .columns(vec!["Wi-Fi + LTE".to_owned(), "Wi-Fi + a long name".to_owned()])
+        .row("stream", vec![cell(70.0), None])
+        .row("bulk", vec![cell(f64::NAN), cell(-3.0)])
+}
+
 fn timeline() -> Timeline {
     let states = [(0, "Idle"), (1, "Promotion"), (2, "Active"), (7, "Tail")];
     let changes: Vec<_> = states.iter().map(|(s, state)| (Instant::from_secs(*s), *state)).collect();
@@ -144,7 +155,7 @@ fn timeline_as_a_figure() {
 
 #[test]
 fn figure_is_self_contained_and_has_the_width_of_a_column() {
-    for chart in [Chart::from(bars()), lines().into(), timeline().into()] {
+    for chart in [Chart::from(bars()), lines().into(), timeline().into(), heat().into()] {
         for (width, written) in [(85.0, "width=\"85mm\""), (180.0, "width=\"180mm\"")] {
             let svg = chart.to_svg(&FigureStyle { width_mm: width });
             check(&svg);

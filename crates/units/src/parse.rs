@@ -84,8 +84,9 @@ impl Scale {
         let value: f64 =
             number.replace('_', "").parse().map_err(|_| UnitError::NotANumber { text: text.to_owned() })?;
         let unit = unit.trim();
+        let out_of_range = || UnitError::OutOfRange { text: text.to_owned(), quantity: self.quantity };
         if value < 0.0 || !value.is_finite() {
-            return Err(UnitError::OutOfRange { text: text.to_owned(), quantity: self.quantity });
+            return Err(out_of_range());
         }
         if unit.is_empty() {
             return Err(UnitError::MissingUnit { text: text.to_owned(), units: self.units });
@@ -101,7 +102,7 @@ impl Scale {
                 suggestion: self.spelling.correct(value, unit),
             })?
             .1;
-        Ok(value * factor)
+        Some(value * factor).filter(|amount| amount.is_finite()).ok_or_else(out_of_range)
     }
 
     /// As [`read`](Self::read), for types that hold whole numbers; rounds to the nearest.

@@ -171,5 +171,6 @@ mod tests {
             assert_eq!(power.to_string().parse::<Power>().unwrap(), power);
         }
         assert_eq!("300J".parse::<Energy>().unwrap().to_string(), "300J");
+        assert!(matches!("9e307Wh".parse::<Energy>(), Err(crate::UnitError::OutOfRange { .. })));
     }
 }

@@ -64,7 +64,7 @@ impl Heat {
     pub(super) fn opacity(&self, value: f64) -> f64 {
         let values = self.rows.iter().flat_map(|(_, cells)| cells.iter().flatten().map(|cell| cell.0));
         let largest = values.filter(|value| value.is_finite()).fold(0.0, f64::max);
-        if largest > 0.0 { MAX_OPACITY * (value / largest).clamp(0.0, 1.0) } else { 0.0 }
+        if largest > 0.0 && value.is_finite() { MAX_OPACITY * (value / largest).clamp(0.0, 1.0) } else { 0.0 }
     }
 
     pub(super) fn aria_label(&self) -> String {
