@@ -31,7 +31,9 @@ fn min_delay(hop: &Hop) -> f64 {
         _ => f64::INFINITY,
     };
     let propagation = match link.delay {
-        link::Delay::Fixed(delay) | link::Delay::Uniform { min: delay, .. } => delay.as_secs_f64(),
+        link::Delay::Fixed(min) | link::Delay::Uniform { min, .. } | link::Delay::Measured { min, .. } => {
+            min.as_secs_f64()
+        }
         link::Delay::Normal { .. } => 0.0,
     };
     propagation + 8.0 * 41.0 / rate
