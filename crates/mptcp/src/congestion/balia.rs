@@ -51,9 +51,7 @@ impl CongestionControl for Balia {
         let a = self.ratio;
         let increase = x / (rtt * total * total) * f64::midpoint(1.0, a) * ((4.0 + a) / 5.0);
         self.fraction += acked as f64 * mss * increase;
-        let whole = self.fraction as u64;
-        self.fraction -= whole as f64;
-        window.cwnd += whole;
+        window.grow(&mut self.fraction);
     }
 
     fn on_loss(&mut self, view: &SubflowView, window: &mut Window) {

@@ -124,9 +124,7 @@ impl CongestionControl for Cubic {
             (target - cwnd) / cwnd * segments
         };
         self.fraction += increase * mss;
-        let whole = self.fraction as u64;
-        self.fraction -= whole as f64;
-        window.cwnd += whole;
+        window.grow(&mut self.fraction);
     }
 
     fn on_loss(&mut self, view: &SubflowView, window: &mut Window) {

@@ -54,9 +54,7 @@ impl CongestionControl for EcMtcp {
         let total = coupling.total_cwnd().max(window.cwnd) as f64;
         let coupled = weights.alpha(coupling) * own * base / total;
         self.fraction += coupled.min(base / window.cwnd as f64);
-        let whole = self.fraction as u64;
-        self.fraction -= whole as f64;
-        window.cwnd += whole;
+        window.grow(&mut self.fraction);
     }
 
     fn on_loss(&mut self, view: &SubflowView, window: &mut Window) {

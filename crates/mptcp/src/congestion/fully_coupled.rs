@@ -34,9 +34,7 @@ impl CongestionControl for FullyCoupled {
         self.others = coupling.total_cwnd() - coupling.own().map_or(0, |own| own.cwnd);
         let total = (self.others + window.cwnd) as f64;
         self.fraction += acked as f64 * view.mss as f64 / total;
-        let whole = self.fraction as u64;
-        self.fraction -= whole as f64;
-        window.cwnd += whole;
+        window.grow(&mut self.fraction);
     }
 
     fn on_loss(&mut self, view: &SubflowView, window: &mut Window) {

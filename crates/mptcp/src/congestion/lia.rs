@@ -39,9 +39,7 @@ impl CongestionControl for Lia {
         let coupled = alpha(coupling) * base / coupling.total_cwnd().max(window.cwnd) as f64;
         let alone = base / window.cwnd as f64;
         self.fraction += if self.without_cap { coupled } else { coupled.min(alone) };
-        let whole = self.fraction as u64;
-        self.fraction -= whole as f64;
-        window.cwnd += whole;
+        window.grow(&mut self.fraction);
     }
 
     fn on_loss(&mut self, view: &SubflowView, window: &mut Window) {

@@ -228,6 +228,13 @@ impl Window {
         left
     }
 
+    /// Grows the window by the whole bytes of `increase`, which keeps the fraction of a byte.
+    pub fn grow(&mut self, increase: &mut f64) {
+        let whole = *increase as u64;
+        *increase -= whole as f64;
+        self.cwnd += whole;
+    }
+
     /// Sets the threshold to half the flight size, at least two segments (RFC 5681, Eq. 4).
     /// Segments that limited transmit (RFC 3042) sent beyond the window do not count.
     pub fn halve(&mut self, view: &SubflowView) {
