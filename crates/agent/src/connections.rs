@@ -84,13 +84,11 @@ impl Connection {
         if let Some(id) = self.ids.get(&address).filter(|id| **id > 0) {
             return *id;
         }
-        let following = (1..=u8::MAX).map(|step| self.newest_id.wrapping_add(step));
-        let mut free = following.filter(|id| *id > 0 && !self.ids.values().any(|taken| taken == id));
-        let id = free.next().unwrap_or(u8::MAX);
-        drop(free);
-        self.newest_id = id;
-        self.ids.insert(address, id);
-        id
+        let is_free = |id: &u8| *id > 0 && !self.ids.values().any(|taken| taken == id);
+        let mut following = (1..=u8::MAX).map(|step| self.newest_id.wrapping_add(step));
+        self.newest_id = following.find(is_free).unwrap_or(u8::MAX);
+        self.ids.insert(address, self.newest_id);
+        self.newest_id
     }
 
     /// Takes over what the kernel does not list.

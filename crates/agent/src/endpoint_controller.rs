@@ -114,8 +114,8 @@ impl EndpointController {
         self.manager.set_backup(interface.id, backup)
     }
 
-    /// Applies an action. `Action::Share` and `Action::Offload` are ignored: a device cannot control the shares of a
-    /// sender.
+    /// Applies an action. `Action::Share` and `Action::Offload` are ignored: a device does not control
+    /// its sender.
     ///
     /// # Errors
     /// Fails when the kernel rejects a change.

@@ -245,7 +245,7 @@ impl Reader<'_, '_> {
     ) -> Option<PolicyConfig> {
         let text = root.text("policy")?;
         let kinds: Vec<_> = rules.iter().map(|rule| rule.kind).collect();
-        let read = text.parse::<PolicyConfig>().map(|policy| self.with_file(policy, root.span("policy")));
+        let read = text.parse::<PolicyConfig>().map(|policy| self.with_file(policy, &root.span("policy")));
         match read.and_then(|policy| policy.check(&kinds).map(|()| policy)) {
             Ok(policy) => Some(policy.for_device().map_or(policy, |carried_out| {
                 remarks.push(format!(
@@ -264,21 +264,25 @@ impl Reader<'_, '_> {
     }
 
     /// The policy with the file that it names.
-    fn with_file(&mut self, policy: PolicyConfig, span: Range<usize>) -> PolicyConfig {
+    fn with_file(&mut self, policy: PolicyConfig, span: &Range<usize>) -> PolicyConfig {
         let Some(path) = policy.file() else { return policy };
-        match (self.files)(path) {
-            Ok(text) => {
-                let read = policy.with_file(path, &text);
-                read.map_err(|found| self.problems.add_referenced(&span, found)).unwrap_or_default()
-            }
-            Err(why) => {
+        let Some(text) = self.named_file(path, span, "map", "`tandem map` writes one") else {
+            return PolicyConfig::default();
+        };
+        let read = policy.with_file(path, &text);
+        read.map_err(|found| self.problems.add_referenced(span, found)).unwrap_or_default()
+    }
+
+    /// Content of the file that holds a `thing`; an unreadable file is reported at `span`.
+    fn named_file(&mut self, path: &str, span: &Range<usize>, thing: &str, hint: &str) -> Option<String> {
+        (self.files)(path)
+            .map_err(|why| {
                 self.problems
-                    .add(span, format!("cannot read `{path}`: {why}"))
-                    .expected("the path of a map, relative to the folder of this file")
-                    .hint("`tandem map` writes one");
-                PolicyConfig::default()
-            }
-        }
+                    .add(span.clone(), format!("cannot read `{path}`: {why}"))
+                    .expected(format!("the path of a {thing}, relative to the folder of this file"))
+                    .hint(hint);
+            })
+            .ok()
     }
 
     /// Reads the sampling intervals `busy` and `rest`.
@@ -392,16 +396,12 @@ impl Reader<'_, '_> {
     }
 
     fn profile_file(&mut self, path: &str, span: &Range<usize>) -> Option<Arc<Profile>> {
-        let text = match (self.files)(path) {
-            Ok(text) => text,
-            Err(why) => {
-                self.problems
-                    .add(span.clone(), format!("cannot read `{path}`: {why}"))
-                    .expected("the path of a profile, relative to the folder of this file")
-                    .hint("`tandem profiles NAME > mine.toml` writes one to start from");
-                return None;
-            }
-        };
+        let text = self.named_file(
+            path,
+            span,
+            "profile",
+            "`tandem profiles NAME > mine.toml` writes one to start from",
+        )?;
         Profile::from_toml(path, &text)
             .map_err(|found| self.problems.add_referenced(span, found))
             .map(Arc::new)

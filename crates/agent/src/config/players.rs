@@ -28,16 +28,7 @@ impl Reader<'_, '_> {
     fn token(&mut self, fields: &Fields) -> Option<Token> {
         let path = fields.text("token_file")?;
         let hint = "`openssl rand -hex 16 > player-token` makes one; only the agent should read it";
-        let text = match (self.files)(path) {
-            Ok(text) => text,
-            Err(why) => {
-                self.problems
-                    .add(fields.span("token_file"), format!("cannot read `{path}`: {why}"))
-                    .expected("the path of a token, relative to the folder of this file")
-                    .hint(hint);
-                return None;
-            }
-        };
+        let text = self.named_file(path, &fields.span("token_file"), "token", hint)?;
         let token = Token::parse(&text);
         if token.is_none() {
             let (least, most) = (TOKEN_BYTES.start(), TOKEN_BYTES.end());

@@ -1,7 +1,6 @@
 //! Builds the device and its policy.
 
 use super::Builder;
-use core::ops::Range;
 use policy::PolicyConfig;
 use quantities::Quantities as _;
 use schema::node::{Fields, Node, Value};
@@ -29,17 +28,15 @@ impl Builder<'_, '_> {
     }
 
     fn policy(&mut self, node: &Node) -> PolicyConfig {
-        match &node.value {
-            Value::Text(name) => {
-                let policy: PolicyConfig = name.parse().unwrap_or_default();
-                match policy.file() {
-                    Some(path) => self.policy_with_file(&policy, path, &node.span),
-                    None => policy,
-                }
-            }
-            Value::Table(fields) => self.policy_table(fields),
-            _ => PolicyConfig::default(),
-        }
+        let (policy, span) = match &node.value {
+            Value::Text(name) => (name.parse().unwrap_or_default(), node.span.clone()),
+            Value::Table(fields) => (self.policy_table(fields), fields.span("map")),
+            _ => return PolicyConfig::default(),
+        };
+        let Some(path) = policy.file() else { return policy };
+        let Some(text) = self.read_file(path, &span) else { return PolicyConfig::default() };
+        let read = policy.with_file(&self.shown(path), &text);
+        read.map_err(|found| self.problems.add_referenced(&span, found)).unwrap_or_default()
     }
 
     /// A policy with the parameters of its entry in the registry.
@@ -51,16 +48,6 @@ impl Builder<'_, '_> {
             self.not_with(fields, &keys, &why, &hint);
         }
         let entry = policy::REGISTRY.iter().find(|entry| entry.name == name);
-        let policy = entry.map(|entry| (entry.configure)(fields)).unwrap_or_default();
-        match policy.file() {
-            Some(path) => self.policy_with_file(&policy, path, &fields.span("map")),
-            None => policy,
-        }
-    }
-
-    fn policy_with_file(&mut self, policy: &PolicyConfig, path: &str, span: &Range<usize>) -> PolicyConfig {
-        let Some(text) = self.read_file(path, span) else { return PolicyConfig::default() };
-        let read = policy.with_file(&self.shown(path), &text);
-        read.map_err(|found| self.problems.add_referenced(span, found)).unwrap_or_default()
+        entry.map(|entry| (entry.configure)(fields)).unwrap_or_default()
     }
 }
