@@ -1,7 +1,6 @@
 //! The demand of a device's applications, as its byte counters show it.
 
-use crate::DeviceState;
-use crate::state::is_preferred;
+use crate::{DeviceState, PathState};
 use std::collections::VecDeque;
 use units::{Bitrate, Duration, Instant};
 
@@ -25,32 +24,13 @@ pub struct Demand {
 /// Measures the demand over the last [`DemandMeter::WINDOW`].
 #[derive(Debug, Default)]
 pub struct DemandMeter {
-    /// Traffic of each interval since the first data, the latest last.
-    intervals: VecDeque<Carried>,
+    /// Bytes over preferred and over costly paths in each interval since the first data, the latest
+    /// last.
+    intervals: VecDeque<[u64; 2]>,
     /// Counters of the last sample.
-    carried: Option<Carried>,
+    counters: Option<[u64; 2]>,
     last: Option<Instant>,
     is_video: bool,
-}
-
-/// Bytes of an interval, or of counters.
-#[derive(Debug, Clone, Copy, Default)]
-struct Carried {
-    all: u64,
-    costly: u64,
-}
-
-impl Carried {
-    fn of(state: &DeviceState) -> Self {
-        state.paths.iter().fold(Self::default(), |sum, path| {
-            let costly = if is_preferred(path.kind) { 0 } else { path.bytes() };
-            Self { all: sum.all + path.bytes(), costly: sum.costly + costly }
-        })
-    }
-
-    fn since(self, before: Self) -> Self {
-        Self { all: self.all.saturating_sub(before.all), costly: self.costly.saturating_sub(before.costly) }
-    }
 }
 
 impl DemandMeter {
@@ -71,10 +51,10 @@ impl DemandMeter {
         }
         self.last = Some(now);
         self.is_video |= state.app.is_some();
-        let counters = Carried::of(state);
-        let carried = counters.since(self.carried.unwrap_or(counters));
-        self.carried = Some(counters);
-        if carried.all >= MIN_BYTES || !self.intervals.is_empty() {
+        let counters = state.sums(PathState::bytes);
+        let before = self.counters.replace(counters).unwrap_or(counters);
+        let carried = [0, 1].map(|kind| counters[kind].saturating_sub(before[kind]));
+        if is_active(&carried) || !self.intervals.is_empty() {
             self.intervals.push_back(carried);
         }
         if self.seen() > Self::WINDOW {
@@ -89,10 +69,11 @@ impl DemandMeter {
 
     /// The demand; `None` without any data in the window.
     pub fn demand(&self) -> Option<Demand> {
-        let active = self.intervals.iter().filter(|carried| carried.all >= MIN_BYTES);
-        let (count, bytes, costly) = active.fold((0, 0, 0), |(count, bytes, costly), carried| {
-            (count + 1, bytes + carried.all, costly + carried.costly)
-        });
+        let active = self.intervals.iter().filter(|carried| is_active(carried));
+        let (count, bytes, costly_bytes) =
+            active.fold((0, 0, 0), |(count, bytes, costly_bytes), [preferred, costly]| {
+                (count + 1, bytes + preferred + costly, costly_bytes + costly)
+            });
         if count == 0 {
             return None;
         }
@@ -100,8 +81,12 @@ impl DemandMeter {
         Some(Demand {
             activity: count as f64 / self.intervals.len() as f64,
             rate: Bitrate::from_bps((bytes as f64 * 8.0 / seconds) as u64),
-            costly_share: costly as f64 / bytes as f64,
+            costly_share: costly_bytes as f64 / bytes as f64,
             is_video: self.is_video,
         })
     }
+}
+
+fn is_active([preferred, costly]: &[u64; 2]) -> bool {
+    preferred.saturating_add(*costly) >= MIN_BYTES
 }
