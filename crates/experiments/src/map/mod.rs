@@ -1,8 +1,8 @@
 //! The map of best policies: for each pair of radios, kind of traffic and rate, the policy that draws
 //! the least energy without a loss of throughput, or of MOS for video.
 //!
-//! The map is made from [`points::of_map`] and judged at [`points::held_out`], whose rates and links
-//! it has not seen. [`measure`] runs both.
+//! The map is made from [`points::of_map`] and judged at [`points::held_out`], with other
+//! rates and links. [`measure`] runs both.
 
 mod json;
 mod page;
@@ -26,10 +26,10 @@ use units::Seed;
 
 /// Share of plain Multipath TCP's throughput that a policy must deliver.
 pub const MIN_THROUGHPUT: f64 = 0.99;
-/// Loss of MOS against plain Multipath TCP that nobody notices.
+/// Imperceptible loss of MOS against plain Multipath TCP.
 pub const MAX_MOS_LOSS: f64 = 0.05;
 
-/// What to measure.
+/// The points to measure, and how often.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Points of the map.
@@ -108,7 +108,7 @@ impl MeasuredPoint {
     pub fn reference(&self) -> &Measured {
         &self.policies[0]
     }
-    /// The policy of least energy among those that lose nothing.
+    /// The policy of least energy without a loss.
     pub fn best(&self) -> &Measured {
         let fit = self.policies.iter().filter(|one| one.loses_nothing(self.reference()));
         fit.min_by(|a, b| a.energy().mean.total_cmp(&b.energy().mean)).unwrap_or(self.reference())
@@ -137,7 +137,7 @@ pub struct Judged {
     pub losses: usize,
     /// Share of the energy saved without a loss: a point with a loss counts as one without a saving.
     pub saved: f64,
-    /// Number of points whose radios it fits.
+    /// Number of points with radios that it fits.
     pub points: usize,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Each point is a scenario that can be written and run by itself. Rates are shares of the cheap
 //! link's: a tenth leaves it nearly idle, 1.4 is more than it carries. Links have constant rates, so
-//! that a point says what is best for it and nothing else.
+//! that the best policy of a point does not depend on how fast it notices a change.
 
 use policy::InterfaceKind;
 use scenario::Scenario;
@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 
 /// Shares of the cheap link's rate of the points of a map.
 const MAP_LOADS: [f64; 3] = [0.1, 0.6, 1.4];
-/// Those of the held-out points, and the factors of their links' rates.
+/// Shares of the held-out points, and the factors of their links' rates.
 const HELD_OUT_LOADS: [f64; 2] = [0.3, 1.0];
 const HELD_OUT_LINKS: [f64; 2] = [0.5, 1.5];
 /// Time with traffic; each run goes on until tails are over.
@@ -34,7 +34,7 @@ struct Radio {
 pub struct Pair {
     /// Name, such as `Wi-Fi + LTE`.
     pub name: &'static str,
-    /// Both radios draw what the eMTCP paper's do, by the fit to it.
+    /// Both radios draw the power of the eMTCP paper's, by the fit to it.
     pub is_of_paper: bool,
     preferred: Radio,
     costly: Radio,
@@ -116,7 +116,7 @@ pub const PAIRS: [Pair; 7] = [
 pub enum Traffic {
     /// One file.
     Bulk,
-    /// A live stream, which drops what the network does not take.
+    /// A live stream: data beyond the network's rate is dropped.
     Stream,
     /// Two seconds of sending after pauses of eight, both drawn from exponential distributions.
     OnOff,
@@ -141,7 +141,7 @@ impl Traffic {
         }
     }
 
-    /// Tables `[[traffic]]` for a rate in Mbit/s. A file holds what that rate carries in its time.
+    /// Tables `[[traffic]]` for a rate in Mbit/s. A file's size is that rate times its time.
     fn tables(self, mbps: f64) -> String {
         let bps = (mbps * 1e6) as u64;
         let bytes = |seconds: f64| (mbps * seconds * 125_000.0) as u64;

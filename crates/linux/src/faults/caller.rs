@@ -1,7 +1,7 @@
 //! The process that made a suspended call: its descriptors and its memory.
 //!
-//! Its number may pass to another process once it is killed. So whatever is opened by that number is
-//! used only if the caller still waits afterwards.
+//! Its number may pass to another process once it is killed. So memory and descriptors are opened by
+//! that number first, and used only if the caller still waits then.
 
 use super::calls::{Buffer, Call, DescriptorKind, Operation};
 use crate::option;
@@ -29,7 +29,7 @@ impl<'a> Caller<'a> {
         Self { listener, notification, arguments: &notification.data.args }
     }
 
-    /// What the call works on.
+    /// The object on which the call works.
     pub(super) fn descriptor_kind(&self, call: &Call) -> DescriptorKind {
         match call.operation {
             Operation::OpensFile if self.arguments[2] as i32 & libc::O_CREAT != 0 => DescriptorKind::NewFile,
@@ -58,7 +58,7 @@ impl<'a> Caller<'a> {
         self.listener.is_waiting(self.notification).then_some(memory)
     }
 
-    /// Makes the call for a part of its bytes, whose number `random` decides. `None` if the call
+    /// Makes the call for a part of its bytes; `random` decides how many. `None` if the call
     /// has less than two bytes, would block, or must not be short.
     pub(super) fn transfer_part(&self, call: &Call, random: u64) -> Option<Result<i64, Errno>> {
         let memory = self.memory()?;
@@ -113,7 +113,7 @@ impl<'a> Caller<'a> {
         rustix::net::send(to, bytes, SendFlags::from_bits_retain(self.socket_flags(call)) | safe)
     }
 
-    /// Discards what a netlink socket has received, if it listens to multicast groups: the kernel
+    /// Discards the received messages of a netlink socket that listens to multicast groups: the kernel
     /// loses messages of others only by a lack of memory.
     pub(super) fn overrun(&self) -> Option<Errno> {
         let descriptor = self.descriptor()?;

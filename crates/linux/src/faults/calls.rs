@@ -2,7 +2,7 @@
 
 use rustix::io::Errno;
 
-/// What a call does, which decides how it can fail.
+/// The kind of a call, which decides how it can fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Operation {
     /// Opens a descriptor that is no file.
@@ -34,7 +34,7 @@ pub(super) enum Buffer {
     Message,
 }
 
-/// What the descriptor of a call is.
+/// The object behind a descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DescriptorKind {
     /// A regular file.
@@ -53,7 +53,7 @@ pub(super) enum DescriptorKind {
 /// One way to fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// The call returns an error, whose name is given.
+    /// The call returns an error: its name and number.
     Fails(&'static str, Errno),
     /// The call transfers a part of the bytes.
     Short,
