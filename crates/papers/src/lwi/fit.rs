@@ -80,7 +80,7 @@ fn distance(found: &[Figures; 2], targets: &[Figures; 2]) -> f64 {
 /// fluid sessions with fixed seeds. The best combination is refined: packet-level runs show how far
 /// the fluid model is off, its targets are corrected by that ratio, and the search continues. The
 /// result is the candidate that is nearest to the paper on packets. The coupling is then that of
-/// [`COUPLINGS`] which comes nearest to the rows with both links.
+/// `COUPLINGS` which comes nearest to the rows with both links.
 pub fn fit(jobs: NonZeroUsize, progress: &(dyn Fn(usize) + Sync)) -> Calibration {
     let printed = LINKS.map(Figures::printed);
     let players: Vec<(u64, u64)> =

@@ -39,7 +39,7 @@ pub struct Plan {
     pub seed: u64,
 }
 
-/// All runs of these setups, for simulation or for a kernel; [`experiment`] gives the experiment of
+/// All runs of these setups, for simulation or for a kernel; [`experiment`](super::model::experiment) gives the experiment of
 /// each.
 pub fn plans(setups: &[Setup], seeds: u64) -> Vec<Plan> {
     let each = |setup: Setup| {
