@@ -7,12 +7,12 @@ export PATH := $(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
 # Continuous integration builds exactly the lock file.
 locked := $(if $(CI),--locked)
 
-.PHONY: help run test soak attack miri bench lint deny audit format clean web web-test web-lint
+.PHONY: help run test soak attack miri bench lint deny audit format clean web web-test web-lint python-test
 
 help: ## list these targets
 	@echo "Tandem: which radio should carry which byte, and what does that cost?"
 	@echo
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' $(MAKEFILE_LIST) | expand -t 16
 
 run: ## build, then reproduce the eMTCP paper: the table here, the report in tandem-out/emtcp
 	@sh scripts/prerequisites.sh build
@@ -46,7 +46,7 @@ bench: ## measure: benches, segments per second, memory per connection, cost of 
 
 lint: ## formatting, clippy and documentation, with warnings as errors
 	@sh scripts/prerequisites.sh lint
-	@for crate in crates/*/Cargo.toml examples/*/Cargo.toml; do [ $$crate = crates/linux/Cargo.toml ] || \
+	@for crate in crates/*/Cargo.toml examples/*/Cargo.toml python/Cargo.toml; do [ $$crate = crates/linux/Cargo.toml ] || \
 		grep -A1 '^\[lints\]' $$crate | grep -qx 'workspace = true' || \
 		{ echo "$$crate does not use the workspace's lints, which forbid unsafe code" >&2; exit 1; }; done
 	cargo fmt --all --check
@@ -75,6 +75,10 @@ web-test: ## test the player's page; needs Node, and Chromium and ffmpeg for mos
 	@sh scripts/prerequisites.sh web
 	@$(MAKE) --no-print-directory web/node_modules/.package-lock.json
 	cd web && npm test
+
+python-test: ## test the Python package; needs Python 3.10 or newer with venv
+	@sh scripts/prerequisites.sh python
+	@sh scripts/python-test.sh
 
 # Without Node a person may still lint the Rust code; continuous integration may not skip a part.
 web-lint:

@@ -5,6 +5,7 @@
 #   scripts/prerequisites.sh lint     these, rustfmt and clippy
 #   scripts/prerequisites.sh test     these, and tshark, Node, Chromium, ffmpeg and Python for some tests
 #   scripts/prerequisites.sh web      Node only, which builds the player's page
+#   scripts/prerequisites.sh python   build, and Python with venv, which tests the Python package
 #
 # Silent if nothing is missing. Otherwise it names each missing program with the way to get it and
 # exits with 4, as the program does for a missing system feature.
@@ -125,6 +126,20 @@ node_js() {
         "Debian 13 has it: as root: apt-get update && apt-get install nodejs npm" "or from https://nodejs.org"
 }
 
+python_here() {
+    python3 -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 10))' 2>/dev/null
+}
+
+python_3() {
+    python_here && return
+    if has apt-get && [ "$(id -u)" = 0 ]; then
+        apt_install python3 python3-venv || true
+        python_here && return
+    fi
+    missing "Python 3.10 or newer, with venv" \
+        "Debian has it: as root: apt-get update && apt-get install python3 python3-venv"
+}
+
 if [ "$need" = web ]; then
     node_js
     [ $all_here = yes ] || exit 4
@@ -132,6 +147,7 @@ if [ "$need" = web ]; then
 fi
 linker
 rust
+if [ "$need" = python ]; then python_3; fi
 if [ "$need" = lint ] && [ $all_here = yes ]; then checkers; fi
 if [ "$need" = test ] && [ $all_here = yes ]; then
     helper tshark tshark "the tests that read captures with it"

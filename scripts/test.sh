@@ -55,6 +55,13 @@ else
     web=no
 fi
 
+python=yes
+if sh scripts/prerequisites.sh python; then
+    make --no-print-directory python-test
+else
+    python=no
+fi
+
 echo
 echo "Tests that need something special: $(wc -l <"$list")"
 for need in $unmet; do
@@ -62,7 +69,8 @@ for need in $unmet; do
     grep "needs_$need" "$list" | sed 's/^/    /'
 done
 [ $web = yes ] || echo "not run: the tests of the player's page, because Node is missing or too old"
-if [ -z "$unmet" ] && [ $web = yes ]; then
+[ $python = yes ] || echo "not run: the tests of the Python package, because Python is missing or too old"
+if [ -z "$unmet" ] && [ $web = yes ] && [ $python = yes ]; then
     echo "All of them ran."
 elif [ "${CI:-}" = true ]; then
     echo "In continuous integration every test has to run." >&2

@@ -1,5 +1,7 @@
 //! Failures of the program and their exit codes.
 
+pub(crate) use experiments::files::reason;
+
 use policy::PolicyError;
 use scenario::Diagnostic;
 use std::io;
@@ -112,22 +114,6 @@ impl Failure {
         Self::Other {
             message: format!("cannot write {}: {}", path.display(), reason(error)),
             hint: "`--out DIR` chooses another directory".to_owned(),
-        }
-    }
-}
-
-/// An I/O error in words, without its number.
-pub(crate) fn reason(error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::NotFound => "no such file".to_owned(),
-        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
-        io::ErrorKind::IsADirectory => "it is a directory".to_owned(),
-        io::ErrorKind::NotADirectory => "a part of its path is not a directory".to_owned(),
-        io::ErrorKind::StorageFull => "the disk is full".to_owned(),
-        io::ErrorKind::InvalidData => "it is not UTF-8 text".to_owned(),
-        _ => {
-            let text = error.to_string();
-            text.split(" (os error").next().unwrap_or_default().to_lowercase()
         }
     }
 }

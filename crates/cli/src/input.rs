@@ -206,5 +206,5 @@ fn stem(file: &str) -> &str {
 /// Reads files that a scenario in `folder` names.
 pub(crate) fn files_in(folder: &Path) -> impl Fn(&str) -> Result<String, String> + use<> {
     let folder = folder.to_owned();
-    move |file: &str| fs::read_to_string(folder.join(file)).map_err(|error| reason(&error))
+    move |file: &str| experiments::files::read(&folder.join(file))
 }

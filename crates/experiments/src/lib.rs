@@ -1,14 +1,15 @@
 //! Experiments with scenarios: one run in detail, several cases over many seeds, and the simulator
 //! compared with the Linux kernel.
 //!
-//! Every module takes descriptions and returns tables, charts and report pages. The program reads
-//! and writes the files.
+//! Every module but `files` takes descriptions and returns tables, charts and report pages. The
+//! program reads and writes the files.
 
 pub mod compare;
 mod delay;
 pub mod describe;
 mod display;
 pub mod fidelity;
+pub mod files;
 pub mod map;
 pub mod page;
 pub mod parallel;

@@ -16,8 +16,8 @@ use mptcp::PathId;
 use tracing::{debug, info};
 use units::{Duration, Instant};
 
-/// Events between two reports of progress.
-const PROGRESS_INTERVAL_EVENTS: u64 = 1 << 17;
+/// Events between two reports of progress: some milliseconds, so that a run stops promptly.
+const PROGRESS_INTERVAL_EVENTS: u64 = 1 << 14;
 
 /// Execution of a run with many connections. It affects the speed, not the outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,0 +1,106 @@
+//! Scenarios: TOML text with the files that it names, and single keys set.
+
+use crate::errors;
+use crate::files::KnownFiles;
+use crate::interrupt::Watch;
+use crate::run::Run;
+use ::scenario::Setting;
+use experiments::run::{Settings, simulate};
+use policy::PolicyConfig;
+use pyo3::prelude::*;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use units::Seed;
+
+/// A valid scenario, which never changes.
+#[pyclass(frozen, module = "tandem_mptcp._native")]
+pub(crate) struct Scenario {
+    name: String,
+    folder: PathBuf,
+    files: BTreeMap<String, String>,
+    inner: ::scenario::Scenario,
+}
+
+#[pymethods]
+impl Scenario {
+    /// Reads the bytes of a scenario. `name` is its name in messages, `files` has the contents of
+    /// files that it names; others are read from `folder`. `title` replaces the scenario's.
+    #[new]
+    #[pyo3(signature = (name, toml, folder, files, title=None))]
+    fn new(
+        name: String,
+        toml: &[u8],
+        folder: PathBuf,
+        files: BTreeMap<String, String>,
+        title: Option<String>,
+    ) -> PyResult<Self> {
+        let known = KnownFiles::new(&folder, files);
+        let mut inner = ::scenario::Scenario::parse_bytes(&name, toml, &known)
+            .map_err(|found| errors::scenario(&found))?;
+        if let Some(title) = title {
+            inner.title = title;
+        }
+        Ok(Self { name, folder, files: known.into_contents(), inner })
+    }
+
+    /// The scenario with a key set to a value, as TOML or as text without quotes.
+    fn set(&self, key: &str, value: &str) -> PyResult<Self> {
+        let fail = |error| errors::setting(&self.name, &error);
+        let setting =
+            Setting::new(key, value).and_then(|setting| setting.resolve(&self.inner.source)).map_err(fail)?;
+        let title = (setting.key() != "title").then(|| self.inner.title.clone());
+        let text = Setting::apply(&[setting], &self.inner.source).map_err(fail)?;
+        let files = self.files.clone();
+        Self::new(self.name.clone(), text.as_bytes(), self.folder.clone(), files, title)
+    }
+
+    /// Simulates the scenario without holding the GIL.
+    fn run(
+        &self,
+        py: Python<'_>,
+        seed: Option<u64>,
+        policy: Option<&str>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Run> {
+        let policy: Option<PolicyConfig> =
+            policy.map(str::parse).transpose().map_err(|error| errors::policy(&error))?;
+        let settings = Settings { seed: seed.map(Seed::new), policy, capture: false };
+        let mut watch = Watch::new(progress);
+        let run = py.detach(|| simulate(&self.inner, &settings, &mut |share| watch.report(share)));
+        let run = run.map_err(|error| errors::policy(&error))?;
+        watch.finish(py)?;
+        Ok(Run::new(run.expect("a run without a failure ends")))
+    }
+
+    #[getter]
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    #[getter]
+    fn title(&self) -> &str {
+        &self.inner.title
+    }
+
+    #[getter]
+    fn description(&self) -> Option<&str> {
+        self.inner.description.as_deref()
+    }
+
+    /// The text of the scenario, with the keys that were set.
+    #[getter]
+    fn toml(&self) -> &str {
+        &self.inner.source
+    }
+
+    #[getter]
+    fn folder(&self) -> PathBuf {
+        self.folder.clone()
+    }
+
+    /// Contents of the files that the scenario names.
+    #[getter]
+    fn files(&self) -> BTreeMap<String, String> {
+        self.files.clone()
+    }
+}

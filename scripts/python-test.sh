@@ -1,0 +1,59 @@
+#!/bin/sh
+# Tests the Python package: builds a wheel with maturin, installs it in virtual environments of the
+# oldest and the newest Python at hand, and runs tests, doctests and type checkers there.
+#
+#   scripts/python-test.sh            all of it
+#   scripts/python-test.sh -k ctrl    arguments go to pytest
+#
+# The wheel has the profile of the tests and shares target/debug with them. An environment below
+# target/python is kept until python/requirements-test.txt changes.
+set -eu
+cd "$(dirname "$0")/.."
+
+folder=$PWD/target/python
+locked=; [ "${CI:-}" = true ] && locked=--locked
+
+# Interpreters from 3.10 on, the oldest first: on the PATH, or installed by pyenv.
+pythons() {
+    for minor in $(seq 10 30); do
+        for python in "$(command -v python3."$minor")" "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3."$minor".*/bin/python; do
+            "$python" -c 'import ensurepip, venv' 2>/dev/null || continue
+            echo "$python"
+            break
+        done
+    done
+}
+
+# environment PYTHON FOLDER REQUIREMENT…: makes a virtual environment, unless it has these packages.
+environment() {
+    python=$1; where=$2; shift 2
+    stamp="$("$python" -VV) $(cat python/requirements-test.txt) $*"
+    [ "$(cat "$where/stamp" 2>/dev/null)" = "$stamp" ] && return
+    "$python" -m venv --clear "$where"
+    "$where/bin/pip" install --quiet --disable-pip-version-check "$@"
+    echo "$stamp" >"$where/stamp"
+}
+
+oldest=$(pythons | head -n 1)
+newest=$(pythons | tail -n 1)
+[ "$newest" != "$oldest" ] || oldest=
+
+environment "$newest" "$folder/build" 'maturin>=1.9.4,<2'
+rm -rf "$folder/wheels"
+"$folder/build/bin/maturin" build --quiet --profile dev $locked --manifest-path python/Cargo.toml --out "$folder/wheels"
+
+for python in $oldest "$newest"; do
+    version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+    echo "Python $version"
+    at=$folder/$version
+    environment "$python" "$at" -r python/requirements-test.txt
+    "$at/bin/pip" install --quiet --disable-pip-version-check --no-deps --force-reinstall "$folder"/wheels/*.whl
+    "$at/bin/pytest" -c python/pyproject.toml --rootdir . --quiet python/tests --doctest-modules --pyargs tandem_mptcp "$@"
+done
+
+# The newest Python's environment has the types of all packages.
+at=$folder/$version
+export PYRIGHT_PYTHON_IGNORE_WARNINGS=1
+"$at/bin/mypy" --config-file python/pyproject.toml python/tandem_mptcp python/tests
+"$at/bin/pyright" --project python/pyproject.toml --pythonpath "$at/bin/python"
+"$at/bin/stubtest" --concise --mypy-config-file python/pyproject.toml tandem_mptcp._native
