@@ -65,6 +65,8 @@ pub fn proxy_tls(bytes: &[u8]) {
     for (place, reason) in [server.err(), strict.err(), client.err()].into_iter().flatten() {
         assert!(!place.is_empty() && !reason.is_empty(), "rejected without a message");
         let secret = key.lines().map(str::trim).find(|line| line.len() > 32 && !line.contains("-----"));
-        assert!(secret.is_none_or(|secret| !reason.contains(secret)), "the key is printed: {reason}");
+        // A message may name the server, and the input may repeat the key there.
+        let printed = secret.filter(|secret| reason.contains(secret) && !name.contains(secret));
+        assert!(printed.is_none(), "the key is printed: {reason}");
     }
 }

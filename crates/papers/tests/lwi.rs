@@ -51,7 +51,8 @@ fn json_has_the_documented_keys() {
     assert_eq!((&row["way"], &row["video"], &row["role"]), (&"wifi".into(), &"4K".into(), &"fitted".into()));
     assert!(row["stalls"]["mean"].is_number() && row["stalls"]["ci95"].is_null());
     assert_eq!(row["paper"]["stalls"], 5.32);
-    assert_eq!(json["rows"][4]["role"], "predicted");
+    assert_eq!(json["rows"][4]["role"], "coupling fitted");
+    assert_eq!(json["rows"][6]["role"], "predicted");
     assert_eq!(json["mos_4k"]["over_lte"]["paper_percent"], 34.4);
 }
 

@@ -16,6 +16,13 @@ const SAVING_TOLERANCE_POINTS: f64 = 5.0;
 /// Allowed range of the best offload share.
 const BEST_SHARE_RANGE: (f64, f64) = (0.16, 0.32);
 
+/// Name of the claim that eMTCP saves the printed energy.
+pub(super) const SAVING: &str = "energy that eMTCP saves";
+/// Name of the claim that eMTCP loses throughput.
+pub(super) const LOSS: &str = "eMTCP loses throughput";
+/// Name of the claim that the efficiency falls beyond the best share.
+pub(super) const FALL: &str = "efficiency falls beyond it";
+
 /// A printed figure and whether the model's agrees.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Claim {
@@ -156,14 +163,14 @@ impl Figures {
         let gain = difference_percent(emtcp.lifespan_s, mptcp.lifespan_s);
         let change = self.throughput_change;
         [
-            points("energy that eMTCP saves", self.saving_percent(), saving),
+            points(SAVING, self.saving_percent(), saving),
             points(
                 "lifespan that eMTCP gains",
                 difference_percent(self.energy_rate_w[0], self.energy_rate_w[1]),
                 gain,
             ),
             Claim {
-                prediction: "eMTCP loses throughput".into(),
+                prediction: LOSS.into(),
                 target: "loses, printed 2.1 %".into(),
                 measured: format!("{:+.2} % ± {:.2}", change.mean, change.ci95),
                 holds: change.mean + change.ci95 < 0.0,
@@ -187,7 +194,7 @@ impl Figures {
                 holds: (low..=high).contains(&self.best_share),
             },
             Claim {
-                prediction: "efficiency falls beyond it".into(),
+                prediction: FALL.into(),
                 target: "falls up to a share of 100 %".into(),
                 measured: format!("{:+.1} % ± {:.1}", self.fall.mean, self.fall.ci95),
                 holds: self.fall.mean + self.fall.ci95 < 0.0,

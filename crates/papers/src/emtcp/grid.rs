@@ -146,4 +146,9 @@ impl Combination {
     pub fn held(&self) -> usize {
         self.claims.iter().filter(|claim| claim.holds).count()
     }
+
+    /// Whether the figure with this name holds.
+    pub(super) fn meets(&self, prediction: &str) -> bool {
+        self.claims.iter().any(|claim| claim.prediction == prediction && claim.holds)
+    }
 }

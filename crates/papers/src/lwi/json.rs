@@ -73,8 +73,7 @@ impl Reproduction {
         let mut object = Map::new();
         object.insert("way".into(), setup.key().into());
         object.insert("video".into(), clip.name().into());
-        let role = if setup.access == Access::Both { "predicted" } else { "fitted" };
-        object.insert("role".into(), role.into());
+        object.insert("role".into(), setup.role().into());
         object.insert("policy".into(), setup.policy.to_string().into());
         for metric in [
             Metric::STALLS,

@@ -8,12 +8,11 @@ use super::paper::{Access, Clip, PROXY_TO_SERVER_MS, stalls};
 use super::reproduce::{Metric, Plan, Reproduction, plans as all_plans};
 use super::tables::changes;
 use abr::Video;
-use experiments::describe::fitted;
 use experiments::page::footer;
 use experiments::parallel;
 use mptcp::SchedulerKind;
 use policy::PolicyConfig;
-use report::{Axis, Badge, Bars, Cell, Column, Estimate, Page, Row, Section, Table};
+use report::{Axis, Bars, Cell, Column, Estimate, Page, Row, Section, Table};
 use serde_json::{Value, json};
 use sim::{Experiment, Protocol};
 use std::num::NonZeroUsize;
@@ -152,7 +151,7 @@ impl KernelReproduction {
     /// Heading and rows of one setup and video.
     fn setup_rows(&self, i: usize, clip: Clip) -> Vec<Row> {
         let setup = &self.kernel.setups[i];
-        let badge = if setup.access == Access::Both { Badge::predicted() } else { fitted() };
+        let badge = setup.badge();
         let row = |name: &str, unit: &str, paper: f64, value: &dyn Fn(&Reproduction) -> (Estimate, usize)| {
             let (simulated, decimals) = value(&self.simulated);
             Row::new([

@@ -8,6 +8,7 @@ use link::{Delay, LinkConfig, QueueLimit, Rate};
 use mptcp::SchedulerKind;
 use policy::PolicyConfig;
 use radio::Profile;
+use report::Badge;
 use sim::{Device, Experiment, Hop, PathSpec, Protocol, Transport};
 use std::sync::Arc;
 use traffic::{Kind, TrafficConfig};
@@ -67,6 +68,23 @@ impl Setup {
         let is_of_the_paper =
             self.access != Access::Both || (self.scheduler == SchedulerKind::MinRtt && self.policy.is_none());
         is_of_the_paper.then_some(self.access)
+    }
+
+    /// What of this row's results comes from a fit to the paper's.
+    pub fn role(&self) -> &'static str {
+        match (self.access, self.printed()) {
+            (Access::Both, Some(_)) => "coupling fitted",
+            (Access::Both, None) => "predicted",
+            _ => "fitted",
+        }
+    }
+
+    /// Badge of this row with its role.
+    pub fn badge(&self) -> Badge {
+        match self.role() {
+            "predicted" => Badge::predicted(),
+            role => Badge::new(role),
+        }
     }
 
     /// Name in tables that have one scheduler only.

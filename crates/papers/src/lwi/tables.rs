@@ -1,13 +1,12 @@
 //! Tables of the reproduction.
 
 use super::calibration::Calibration;
-use super::model::Setup;
 use super::paper::{
     Access, Clip, LOAD_TIME_REDUCTION_IN_CONCLUSION, load_time_reduction, mos_gain_4k, stalls,
 };
 use super::reproduce::{Metric, Reproduction};
 use experiments::describe::fitted;
-use report::{Badge, Cell, Column, Row, Table};
+use report::{Cell, Column, Row, Table};
 
 /// Changes printed in the paper for 4K video: metric, single link of the comparison, and percent.
 pub(super) fn changes() -> impl Iterator<Item = (Metric, Access, f64)> {
@@ -26,11 +25,6 @@ impl Reproduction {
         all.extend([self.gains(), self.levels(), self.links()]);
         all.extend(self.policies("With policies"));
         all
-    }
-
-    /// Badge that tells fitted rows from predicted ones.
-    fn role(setup: &Setup) -> Badge {
-        if setup.access == Access::Both { Badge::predicted() } else { fitted() }
     }
 
     /// Table III with the paper's figures.
@@ -56,13 +50,13 @@ impl Reproduction {
                     .cell(Cell::estimate(self.mean_stall(i, clip), 2))
                     .cell(cell(printed.map(|(_, mean)| mean)));
             }
-            table = table.row(row.badge(Self::role(setup)));
+            table = table.row(row.badge(setup.badge()));
         }
         let unfinished = self.all_runs().filter(|run| !run.complete).count();
         table = table.note(format!(
             "Means of {} runs with 95 % confidence intervals; the mean length is taken over all stalls. The links were \
-             fitted to the rows with one link. The rows with both links are predictions, but for the coupling of the links, \
-             which was fitted to the four figures of lowest RTT.",
+             fitted to the rows with one link, and their coupling to the four figures of lowest RTT. The other rows are \
+             predictions.",
             self.seeds
         ));
         if unfinished > 0 {
@@ -89,7 +83,7 @@ impl Reproduction {
                         Cell::estimate(self.estimate(metric, i, clip), metric.decimals)
                     });
                 }
-                table = table.row(row.badge(Self::role(setup)));
+                table = table.row(row.badge(setup.badge()));
             }
         }
         table.note(
@@ -156,7 +150,7 @@ impl Reproduction {
                 row = beside
                     .into_iter()
                     .fold(row, |row, cell| row.cell(if setup == plain { Cell::empty() } else { cell }));
-                table = table.row(row.badge(Badge::predicted()));
+                table = table.row(row.badge(self.setups[setup].badge()));
             }
         }
         Some(table.note(format!(
