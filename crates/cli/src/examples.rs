@@ -30,7 +30,7 @@ macro_rules! examples {
         /// Every shipped scenario, by name.
         pub(crate) static EXAMPLES: &[Example] = &[$(Example {
             name: $name,
-            text: include_str!(concat!("../../../scenarios/", $name, ".toml")),
+            text: include_str!(concat!("../scenarios/", $name, ".toml")),
         }),+];
     };
 }
@@ -42,13 +42,13 @@ macro_rules! traces {
             ExampleFile {
                 path: "film.json",
                 written: "film.json",
-                text: include_str!("../../../scenarios/film.json"),
+                text: include_str!("../scenarios/film.json"),
                 about: "sizes of a video's segments, for `manifest` and `tandem serve --sizes`",
             },
             $(ExampleFile {
                 path: concat!("traces/", $name),
                 written: concat!("../traces/", $name),
-                text: include_str!(concat!("../../../traces/", $name)),
+                text: include_str!(concat!("../traces/", $name)),
                 about: $about,
             }),+
         ];

@@ -72,6 +72,30 @@ fn crates_depend_only_on_crates_in_rows_above_their_own() {
     assert!(upwards.is_empty(), "ARCHITECTURE.md lists these the other way round: {upwards:?}");
 }
 
+/// An index takes a crate that has a description, a licence, versions of its dependencies, and all
+/// files that its sources include.
+#[test]
+fn crates_can_be_packaged_for_an_index() {
+    let folder = tempfile::tempdir().expect("a folder for the test");
+    let crates = dependencies();
+    let names: Vec<String> = crates
+        .keys()
+        .filter(|name| *name != "fuzzing")
+        .map(|name| format!("--package=tandem-{name}"))
+        .collect();
+    let output = Command::new(env!("CARGO"))
+        .args(["package", "--no-verify", "--offline", "--allow-dirty", "--target-dir"])
+        .arg(folder.path())
+        .args(&names)
+        .current_dir(repository())
+        .output()
+        .expect("cargo runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let packages = std::fs::read_dir(folder.path().join("package")).expect("cargo made it").flatten();
+    let is_crate = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "crate");
+    assert_eq!(packages.map(|entry| entry.path()).filter(is_crate).count(), names.len());
+}
+
 #[test]
 fn documents_are_short() {
     for (name, limit) in [("ARCHITECTURE.md", 200), ("README.md", 150)] {

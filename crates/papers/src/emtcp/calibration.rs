@@ -14,7 +14,7 @@ use std::sync::Arc;
 use units::{Bitrate, Duration, Power, Probability};
 
 /// The calibration file built into the program.
-pub const SHIPPED: &str = include_str!("../../../../calibration/emtcp.toml");
+pub const SHIPPED: &str = include_str!("../../calibration/emtcp.toml");
 
 /// The fitted parameters. All other parameters of the model come from the paper or a standard.
 #[derive(Debug, Clone, PartialEq)]

@@ -8,10 +8,10 @@ use std::fmt::Write as _;
 use units::{Duration, Seed};
 
 /// The calibration file built into the program.
-pub const SHIPPED: &str = include_str!("../../../../calibration/lwi.toml");
+pub const SHIPPED: &str = include_str!("../../calibration/lwi.toml");
 /// The first calibration, with independent links and a short buffer of the player. The runs on the
 /// kernel and those with policies in docs/background/lwi.md used it.
-pub const FIRST: &str = include_str!("../../../../calibration/lwi-first.toml");
+pub const FIRST: &str = include_str!("../../calibration/lwi-first.toml");
 
 /// The fitted parameters of the links and the player. All other parameters of the model come from
 /// the paper or are choices documented in [`model`](super::model).
