@@ -17,7 +17,9 @@ fn example_comments_show_the_defaults() {
     let example = read(EXAMPLE).unwrap();
     assert_eq!(example.policy.to_string(), "wifi-first");
     assert_eq!(example.interfaces.len(), 2);
-    let allowance = example.interfaces[1].allowance.unwrap();
+    assert!(example.interfaces.iter().all(|interface| interface.allowance.is_none()));
+    let limited = read(&EXAMPLE.replace("#   allowance = ", "allowance = ")).unwrap();
+    let allowance = limited.interfaces[1].allowance.unwrap();
     assert_eq!(allowance.period, Period::Month { from: 1 });
     assert_eq!((allowance.data.get(), allowance.at_cap), (5_000_000_000, CapAction::Close));
     // Commented-out keys show their defaults, except for paths and `metrics`.
