@@ -7,7 +7,7 @@ export PATH := $(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
 # Continuous integration builds exactly the lock file.
 locked := $(if $(CI),--locked)
 
-.PHONY: help run test soak attack miri bench lint deny audit format clean web web-test web-lint python-test
+.PHONY: help run test deb soak attack miri bench lint deny audit format clean web web-test web-lint python-test
 
 help: ## list these targets
 	@echo "Tandem: which radio should carry which byte, and what does that cost?"
@@ -22,6 +22,11 @@ run: ## build, then reproduce the eMTCP paper: the table here, the report in tan
 test: ## build and run all tests, and list those that this machine cannot run
 	@sh scripts/prerequisites.sh test
 	@sh scripts/test.sh
+
+deb: ## a Debian package in target/debian, with cargo-deb
+	@sh scripts/prerequisites.sh deb
+	cargo build --release $(locked) -p tandem-cli
+	@sh scripts/deb.sh
 
 soak: ## a million connections against the adversary, on all cores; TANDEM_SEEDS=N for another number
 	@sh scripts/prerequisites.sh build

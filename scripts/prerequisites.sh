@@ -3,9 +3,10 @@
 #
 #   scripts/prerequisites.sh build    a C compiler to link with, and Rust
 #   scripts/prerequisites.sh lint     these, rustfmt and clippy
-#   scripts/prerequisites.sh test     these, and tshark, Node, Chromium, ffmpeg and Python for some tests
+#   scripts/prerequisites.sh test     these, and tshark, Node, Chromium, ffmpeg and others for some tests
 #   scripts/prerequisites.sh web      Node only, which builds the player's page
 #   scripts/prerequisites.sh python   build, and Python with venv, which tests the Python package
+#   scripts/prerequisites.sh deb      those of build, and cargo-deb, which makes the Debian package
 #
 # Silent if nothing is missing. Otherwise it names each missing program with the way to get it and
 # exits with 4, as the program does for a missing system feature.
@@ -36,11 +37,17 @@ links() {
     return $status
 }
 
+# A fresh machine has no package lists yet. If the update fails, older lists may suffice.
+apt_update() {
+    [ -z "${apt_is_updated:-}" ] || return 0
+    apt_is_updated=yes
+    apt-get update -qq </dev/null >&2 || true
+}
+
 apt_install() {
     export DEBIAN_FRONTEND=noninteractive
     echo "installing Debian's $* with apt-get" >&2
-    # A fresh machine has no package lists yet. If the update fails, older lists may suffice.
-    apt-get update -qq </dev/null >&2 || true
+    apt_update
     apt-get install -y -qq --no-install-recommends "$@" </dev/null >&2
 }
 
@@ -61,12 +68,28 @@ linker() {
 # at_least FOUND WANTED: compares versions.
 at_least() { [ "$(printf '%s\n%s\n' "$1" "$2" | sort -V | head -n 1)" = "$2" ]; }
 
+# The version of a package that apt-get would install; empty if there is none.
+apt_candidate() { apt-cache policy "$1" 2>/dev/null | sed -n 's/^ *Candidate: \([0-9].*\)/\1/p'; }
+
+# Installs Debian's Rust if it is new enough, else Debian's rustup (Debian 13) with the stable Rust.
+apt_rust() {
+    apt_update
+    if at_least "$(apt_candidate rustc)" "$rust_version" && at_least "$(apt_candidate cargo)" "$rust_version"; then
+        apt_install rustc cargo
+    elif [ -n "$(apt_candidate rustup)" ]; then
+        apt_install rustup && rustup default stable >&2
+    fi
+}
+
 rust() {
+    if ! has cargo && ! has rustc && ! has rustup && has apt-get && [ "$(id -u)" = 0 ]; then
+        apt_rust || true
+    fi
     if ! has cargo && ! has rustc && ! has rustup; then
         fetch="$rustup_install"
         has curl || fetch="as root: apt-get install curl ca-certificates; then: $fetch"
-        missing "Rust $rust_version or newer" "$fetch" \
-            "Debian 13 has rustup too: apt-get install rustup; then: rustup default stable"
+        [ -z "$(apt_candidate rustup)" ] || fetch="as root: apt-get install rustup; then: rustup default stable"
+        missing "Rust $rust_version or newer" "$fetch"
         return
     fi
     for tool in rustc cargo; do
@@ -84,6 +107,10 @@ rust() {
             return
         fi
     done
+}
+
+cargo_deb() {
+    has cargo-deb || missing "cargo-deb, which makes the package" "cargo install cargo-deb --locked"
 }
 
 checkers() {
@@ -149,15 +176,22 @@ linker
 rust
 if [ "$need" = python ]; then python_3; fi
 if [ "$need" = lint ] && [ $all_here = yes ]; then checkers; fi
+if [ "$need" = deb ] && [ $all_here = yes ]; then cargo_deb; fi
 if [ "$need" = test ] && [ $all_here = yes ]; then
     helper tshark tshark "the tests that read captures with it"
     helper chromium chromium "the tests that look at pages"
     helper ffmpeg ffmpeg "the tests that play a video"
     helper python3 python3 "two tutorials"
+    helper man man-db "the tests of the manual pages and of the Debian package"
+    helper mandoc mandoc "the test of the manual pages"
+    helper zsh zsh "a test of completions"
+    helper fish fish "a test of completions"
     if [ "$(id -u)" = 0 ]; then
         helper nft nftables "the tests of transparent proxying"
         helper tc iproute2 "the tests that throttle an interface"
         helper curl curl "a tutorial"
+        has cargo-deb || echo "missing: cargo-deb, so the test of the Debian package will not run
+  hint: cargo install cargo-deb --locked" >&2
         helper openssl openssl "the test of the page and the agent over HTTPS"
     fi
 fi

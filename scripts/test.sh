@@ -15,6 +15,8 @@ is_met() {
     case $1 in
     root) [ "$(id -u)" = 0 ] && [ -c /dev/net/tun ] && [ -e /proc/sys/net/mptcp/enabled ] &&
         command -v nft >/dev/null && command -v tc >/dev/null ;;
+    cargodeb) command -v cargo-deb >/dev/null 2>&1 ;;
+    systemd) command -v systemd-analyze >/dev/null 2>&1 ;;
     chromium) command -v "${CHROMIUM:-chromium}" >/dev/null 2>&1 ;;
     *) command -v "$1" >/dev/null 2>&1 ;;
     esac

@@ -13,6 +13,7 @@ mod live_capture;
 mod logging;
 mod new_file;
 mod output;
+mod package;
 mod player_page;
 mod plot;
 mod progress;
@@ -72,5 +73,6 @@ fn run(command: Command, terminal: output::Terminal) -> Result<(), Failure> {
         Command::Profiles(arguments) => command::profiles::run(&arguments, terminal),
         Command::Schema(arguments) => command::schema::run(&arguments),
         Command::Completions(arguments) => command::completions::run(&arguments),
+        Command::PackageFiles(arguments) => command::package_files::run(&arguments),
     }
 }

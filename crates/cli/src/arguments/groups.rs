@@ -34,8 +34,8 @@ pub(crate) fn command() -> clap::Command {
 fn list(command: &clap::Command) -> String {
     let styles = command.get_styles();
     let (header, literal) = (styles.get_header(), styles.get_literal());
-    let all: Vec<(&str, String)> =
-        command.get_subcommands().map(|one| (one.get_name(), about(one))).collect();
+    let shown = command.get_subcommands().filter(|one| !one.is_hide_set());
+    let all: Vec<(&str, String)> = shown.map(|one| (one.get_name(), about(one))).collect();
     let width = all.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     let grouped = |name: &str| GROUPS.iter().any(|(_, names)| names.contains(&name));
     let mut text = String::new();

@@ -12,6 +12,7 @@ mod gateway;
 mod groups;
 mod init;
 mod map;
+mod package_files;
 mod play;
 mod plot;
 mod profiles;
@@ -35,6 +36,7 @@ pub(crate) use gateway::{Gateway, GatewayCommand, GatewayStatus, GatewayUp};
 pub(crate) use groups::parse;
 pub(crate) use init::Init;
 pub(crate) use map::Map;
+pub(crate) use package_files::PackageFiles;
 pub(crate) use play::{CmcdMode, Play};
 pub(crate) use plot::{Plot, PlotFile, PlotFormat};
 pub(crate) use profiles::{Completions, Profiles};
@@ -132,6 +134,8 @@ pub(crate) enum Command {
     Profiles(Profiles),
     Schema(Schema),
     Completions(Completions),
+    #[command(hide = true)]
+    PackageFiles(PackageFiles),
 }
 
 /// Format of results.

@@ -13,6 +13,7 @@ pub(crate) mod gateway;
 pub(crate) mod init;
 mod lwi_page;
 pub(crate) mod map;
+pub(crate) mod package_files;
 mod passwd;
 pub(crate) mod play;
 pub(crate) mod profiles;

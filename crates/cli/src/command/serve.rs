@@ -24,7 +24,10 @@ use tracing::{info, warn};
 
 /// Database without `--database`.
 const DEFAULT_DATABASE: &str = "tandem-out/sessions.db";
-const UNIT_DATABASE: &str = "/var/lib/tandem-serve/sessions.db";
+/// Database of a unit.
+pub(crate) const UNIT_DATABASE: &str = "/var/lib/tandem-serve/sessions.db";
+/// Default of `--listen`.
+const DEFAULT_ADDRESS: &str = "127.0.0.1:8090";
 /// Default of `--max-size`.
 const DEFAULT_MAX_BYTES: u64 = 16 << 30;
 /// Descriptors for 512 connections: a socket, a file and an observer for the log of each.
@@ -166,10 +169,10 @@ fn unit(options: &ServeOptions) -> Result<(), Failure> {
     let mut command: Vec<OsString> = vec!["serve".into()];
     let mut option = |name: &str, value: OsString| command.extend([name.into(), value]);
     let path = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).into_os_string();
-    option("--listen", listen.to_string().into());
     option("--database", path(database.as_ref().unwrap_or(&default_database)));
     // Durations and sizes print in units that the command line reads.
     for (name, value) in [
+        ("--listen", Some(listen.to_string()).filter(|address| address != DEFAULT_ADDRESS)),
         ("--keep", keep.map(|time| format!("{}s", time.as_nanos() / 1_000_000_000))),
         ("--keep-sessions", keep_sessions.map(|count| count.to_string())),
         ("--keep-size", keep_size.map(|size| format!("{}B", size.get()))),

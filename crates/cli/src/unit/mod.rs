@@ -17,6 +17,12 @@ const WRITABLE_TUNABLES: &str = "\
 # The rules for connections of the configuration set net.mptcp.path_manager.
 ProtectKernelTunables=no";
 
+/// Group of the daemons' sockets, for sysusers.d(5).
+pub(crate) const SYSUSERS: &str = include_str!("tandem.sysusers");
+
+/// Program of the units in a package.
+const PACKAGED_PROGRAM: &str = "/usr/bin/tandem";
+
 /// The absolute form of a path: a unit has another working directory.
 pub(crate) fn absolute(path: &Path) -> Result<PathBuf, Failure> {
     std::path::absolute(path).map_err(|error| Failure::Other {
@@ -44,7 +50,26 @@ pub(crate) enum Unit {
     Serve,
 }
 
+/// How a unit comes to a machine, which its first lines say.
+#[derive(Debug, Clone, Copy)]
+enum Origin {
+    /// Printed by `tandem … unit`.
+    Command,
+    /// Installed by a package.
+    Package,
+}
+
 impl Unit {
+    /// The command that the unit runs.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Agent { .. } => "agent",
+            Self::Gateway { .. } => "gateway",
+            Self::Proxy => "proxy",
+            Self::Serve => "serve",
+        }
+    }
+
     const fn template(self) -> &'static str {
         match self {
             Self::Agent { .. } => include_str!("agent.service"),
@@ -78,11 +103,33 @@ impl Unit {
         secrets: &[(&str, PathBuf)],
     ) -> Result<(), Failure> {
         let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("/usr/local/bin/tandem"));
-        output::write(&self.text(&program, arguments, secrets))
+        output::write(&self.text(Origin::Command, &program, arguments, secrets))
+    }
+
+    /// The unit of a package, whose program is /usr/bin/tandem.
+    pub(crate) fn packaged(self, arguments: &[&str]) -> String {
+        self.text(Origin::Package, Path::new(PACKAGED_PROGRAM), arguments, &[])
+    }
+
+    /// The first lines of the unit.
+    fn origin(self, origin: Origin) -> String {
+        let name = self.name();
+        let options = if matches!(self, Self::Gateway { .. }) { " --upstream HOST:PORT" } else { "" };
+        match origin {
+            Origin::Command => format!(
+                "# tandem {name} unit{options} > /etc/systemd/system/tandem-{name}.service\n\
+                 # systemctl daemon-reload && systemctl enable --now tandem-{name}"
+            ),
+            Origin::Package => format!(
+                "# A part of the package: an upgrade replaces it. `systemctl edit tandem-{name}` changes settings.\n\
+                 # systemctl enable --now tandem-{name}"
+            ),
+        }
     }
 
     fn text<A: AsRef<OsStr>>(
         self,
+        origin: Origin,
         program: &Path,
         arguments: impl IntoIterator<Item = A>,
         secrets: &[(&str, PathBuf)],
@@ -104,6 +151,7 @@ impl Unit {
                 .insert_str(0, "# Only root can read these files. A renewed one counts after a restart.\n");
         }
         self.template()
+            .replace("@origin@", &self.origin(origin))
             .replace("@credentials@\n", &credentials)
             .replace("@tunables@", self.tunables())
             .replace("@hardening@", HARDENING.trim_end())
@@ -128,21 +176,24 @@ mod tests {
 
     #[test]
     fn arguments_are_quoted_for_systemd() {
+        let text = |unit: Unit, program: &str, arguments: &[&str]| {
+            unit.text(Origin::Command, Path::new(program), arguments, &[])
+        };
         let cases = [("a", "a"), ("a b", "\"a b\""), ("50%", "50%%"), ("$HOME", "$$HOME"), ("", "\"\"")];
         for (text, quoted) in cases {
             assert_eq!(quote(text), quoted);
         }
-        let text =
-            Unit::Serve.text(Path::new("/opt/my tandem"), ["serve", "--listen", "127.0.0.1:8090"], &[]);
-        assert!(text.contains("ExecStart=\"/opt/my tandem\" serve --listen 127.0.0.1:8090\n"), "{text}");
+        let serve = text(Unit::Serve, "/opt/my tandem", &["serve", "--listen", "127.0.0.1:8090"]);
+        assert!(
+            serve.contains("ExecStart=\"/opt/my tandem\" serve --listen 127.0.0.1:8090 $TANDEM_"),
+            "{serve}"
+        );
         let has_rules = true;
         for unit in [Unit::Agent { has_rules }, Unit::Gateway { has_rules }, Unit::Proxy, Unit::Serve] {
-            let text = unit.text(Path::new("/bin/tandem"), ["x"], &[]);
-            assert!(
-                !["@hardening@", "@command@", "@program@", "@credentials@"]
-                    .iter()
-                    .any(|mark| text.contains(mark))
-            );
+            let text = text(unit, "/bin/tandem", &["x"]);
+            let marks = ["@origin@", "@hardening@", "@tunables@", "@command@", "@program@", "@credentials@"];
+            assert!(!marks.iter().any(|mark| text.contains(mark)), "{text}");
+            assert!(text.starts_with(&format!("# tandem {} unit", unit.name())), "{text}");
         }
     }
 }

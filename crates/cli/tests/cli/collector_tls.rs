@@ -301,7 +301,7 @@ fn units_hand_private_keys_over_as_credentials() {
         serve.contains(&format!(" --tls-cert {here}/127.0.0.1.crt --tls-clients {here}/ca.crt")),
         "{serve}"
     );
-    assert!(serve.contains(" --tls-key %d/tls-key\n"), "{serve}");
+    assert!(serve.contains(" --tls-key %d/tls-key $TANDEM_SERVE_OPTIONS\n"), "{serve}");
     let up = ["gateway", "unit", "--upstream", "proxy.example:1080", "--server-name", "far.example"];
     let gateway = place.done(&[&up, &CLIENT[..]].concat());
     let options = format!(" --ca {here}/ca.crt --client-cert {here}/device.crt --server-name far.example ");

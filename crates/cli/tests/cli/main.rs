@@ -15,6 +15,7 @@ mod folder;
 mod help;
 mod log;
 mod mistakes;
+mod package;
 mod passwd;
 mod pipes;
 mod play;

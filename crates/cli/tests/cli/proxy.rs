@@ -280,7 +280,7 @@ fn units_run_the_program_without_privileges() {
         (place.done(&["proxy", "unit", "--config", "/etc/x.toml"]), " proxy --config /etc/x.toml\n", ""),
         (
             place.done(&["serve", "unit"]),
-            " serve --listen 127.0.0.1:8090 --database /var/lib/tandem-serve/sessions.db\n",
+            " serve --database /var/lib/tandem-serve/sessions.db $TANDEM_SERVE_OPTIONS\n",
             "",
         ),
         (
