@@ -48,6 +48,8 @@ bench: ## measure: benches, segments per second, memory per connection, cost of 
 		else echo "not run: the emulator's accuracy needs root and /dev/net/tun"; fi
 	@cargo run --quiet --release $(locked) -p tandem-agent --example cost
 	@cargo run --quiet --release $(locked) -p tandem-proxy --example rivals
+	@if sh scripts/prerequisites.sh python; then sh scripts/python-bench.sh; \
+		else echo "not run: the cost of the Python package"; fi
 
 lint: ## formatting, clippy and documentation, with warnings as errors
 	@sh scripts/prerequisites.sh lint

@@ -54,6 +54,6 @@ done
 # The newest Python's environment has the types of all packages.
 at=$folder/$version
 export PYRIGHT_PYTHON_IGNORE_WARNINGS=1
-"$at/bin/mypy" --config-file python/pyproject.toml python/tandem_mptcp python/tests
+"$at/bin/mypy" --config-file python/pyproject.toml python/tandem_mptcp python/tests python/bench
 "$at/bin/pyright" --project python/pyproject.toml --pythonpath "$at/bin/python"
 "$at/bin/stubtest" --concise --mypy-config-file python/pyproject.toml tandem_mptcp._native

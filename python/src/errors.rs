@@ -1,11 +1,13 @@
 //! Exceptions, which `tandem_mptcp.errors` defines.
 
+use ::capture::ReadError;
 use ::scenario::{Diagnostic, SettingError};
 use policy::PolicyError;
 use pyo3::PyErr;
 
 #[allow(missing_docs, unreachable_pub, reason = "classes of the Python module")]
 mod classes {
+    pyo3::import_exception!(tandem_mptcp.errors, CaptureError);
     pyo3::import_exception!(tandem_mptcp.errors, PolicyError);
     pyo3::import_exception!(tandem_mptcp.errors, ScenarioError);
 }
@@ -33,6 +35,12 @@ pub(crate) fn setting(name: &str, error: &SettingError) -> PyErr {
 /// A policy that is unknown, or that the scenario's device cannot follow.
 pub(crate) fn policy(error: &PolicyError) -> PyErr {
     classes::PolicyError::new_err((with_hint(error, &error.hint()), error.hint()))
+}
+
+/// A file that is not a capture.
+pub(crate) fn capture(file: &str, error: &ReadError) -> PyErr {
+    let hint = "`tcpdump -w`, Wireshark and `tandem run --pcap` write readable captures";
+    classes::CaptureError::new_err((format!("{file}: {error}\nhint: {hint}"), file.to_owned(), hint))
 }
 
 fn with_hint(error: &dyn std::error::Error, hint: &str) -> String {

@@ -3,10 +3,14 @@
 //! The Python package above it owns names, types and documentation for users. A class here holds a
 //! value of the Rust crates and hands out text (JSON, HTML, SVG), bytes and Arrow data.
 
+mod background;
+mod capture;
 mod errors;
 mod files;
 mod interrupt;
 mod page;
+mod papers;
+mod profiles;
 mod run;
 mod scenario;
 mod series;
@@ -17,7 +21,13 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _native {
     #[pymodule_export]
+    use crate::capture::{Capture, capture};
+    #[pymodule_export]
     use crate::page::Page;
+    #[pymodule_export]
+    use crate::papers::{Reproduction, reproduce};
+    #[pymodule_export]
+    use crate::profiles::{profile_toml, profiles};
     #[pymodule_export]
     use crate::run::Run;
     #[pymodule_export]

@@ -63,6 +63,11 @@ impl Run {
         Some(PyBytes::new(py, series::bytes(column)))
     }
 
+    /// Contents of `capture.pcapng`; `None` if the run did not capture.
+    fn capture<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
+        self.inner.outcome.capture.as_ref().map(|bytes| PyBytes::new(py, bytes))
+    }
+
     /// The series as an Arrow stream of one batch.
     fn arrow_stream<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         series::stream(py, self.series())

@@ -61,10 +61,11 @@ impl Scenario {
         seed: Option<u64>,
         policy: Option<&str>,
         progress: Option<Py<PyAny>>,
+        capture: bool,
     ) -> PyResult<Run> {
         let policy: Option<PolicyConfig> =
             policy.map(str::parse).transpose().map_err(|error| errors::policy(&error))?;
-        let settings = Settings { seed: seed.map(Seed::new), policy, capture: false };
+        let settings = Settings { seed: seed.map(Seed::new), policy, capture };
         let mut watch = Watch::new(progress);
         let run = py.detach(|| simulate(&self.inner, &settings, &mut |share| watch.report(share)));
         let run = run.map_err(|error| errors::policy(&error))?;

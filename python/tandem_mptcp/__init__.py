@@ -22,8 +22,19 @@ import importlib
 from typing import TYPE_CHECKING
 
 from ._native import __version__
-from .errors import Diagnostic, PolicyError, ScenarioError, TandemError
+from .captures import (
+    Capture,
+    Carried,
+    MptcpConnection,
+    RoundTrip,
+    Subflow,
+    Transfer,
+    capture,
+)
+from .errors import CaptureError, Diagnostic, PolicyError, ScenarioError, TandemError
 from .outcome import Outcome
+from .papers import Reproduction, reproduce
+from .profiles import Profile, profiles
 from .results import (
     Background,
     Connection,
@@ -46,24 +57,36 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Background",
+    "Capture",
+    "CaptureError",
+    "Carried",
     "Connection",
     "Diagnostic",
     "Distribution",
     "Energy",
     "HeadOfLine",
     "Middlebox",
+    "MptcpConnection",
     "Outcome",
     "Path",
     "Paths",
     "PolicyError",
     "PowerState",
+    "Profile",
+    "Reproduction",
+    "RoundTrip",
     "Scenario",
     "ScenarioError",
     "Series",
+    "Subflow",
     "TandemError",
+    "Transfer",
     "Warning",
     "__version__",
+    "capture",
     "plot",
+    "profiles",
+    "reproduce",
 ]
 
 

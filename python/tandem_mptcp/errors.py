@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Diagnostic", "PolicyError", "ScenarioError", "TandemError"]
+__all__ = ["CaptureError", "Diagnostic", "PolicyError", "ScenarioError", "TandemError"]
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,23 @@ class ScenarioError(TandemError, ValueError):
     def hint(self) -> str | None:
         """A suggestion for a correction of the first problem."""
         return self.diagnostics[0].hint
+
+
+class CaptureError(TandemError, ValueError):
+    """A file is not a capture of packets."""
+
+    file: str
+    """Name of the file."""
+    hint: str
+    """The next step."""
+
+    def __init__(self, text: str, file: str, hint: str) -> None:
+        super().__init__(text, file, hint)
+        self.file = file
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class PolicyError(TandemError, ValueError):

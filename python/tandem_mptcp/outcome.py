@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from ._page import Reported
+from ._page import Reported, write_whole
 from .results import Background, Connection, Path, Paths, Warning
 from .series import Series
 
@@ -144,6 +145,16 @@ class Outcome(Reported):
     def series(self) -> Series:
         """Time series of paths, connections and device."""
         return Series(self._run)
+
+    def save_capture(self, path: str | os.PathLike[str]) -> None:
+        """Writes the packets of a run with ``capture=True`` as a pcapng file.
+
+        Raises ``ValueError`` if the run did not capture.
+        """
+        packets = self._run.capture()
+        if packets is None:
+            raise ValueError("the run has no capture; run the scenario with capture=True")
+        write_whole(path, packets)
 
     def to_arrow(self) -> Any:
         """The time series as a ``pyarrow.Table``, which shares the memory of the run."""

@@ -109,17 +109,20 @@ class Scenario:
         seed: int | None = None,
         policy: str | None = None,
         progress: Callable[[float], object] | None = None,
+        *,
+        capture: bool = False,
     ) -> Outcome:
         """Simulates the scenario. The same seed gives the same outcome, byte for byte.
 
         ``seed`` is from 0 to 2**64 - 1, by default the scenario's. ``policy`` replaces the scenario's, such
         as ``"wifi-first"`` or ``"emtcp:0.1"``. ``progress`` gets the finished share, from 0 to 1, at
-        most 50 times a second; an exception in it stops the run. Other threads run meanwhile, and
-        Ctrl-C stops the run.
+        most 50 times a second; an exception in it stops the run. With ``capture``, the outcome has
+        every packet at the device's interfaces, in memory. Other threads run meanwhile, and Ctrl-C
+        stops the run.
 
         Raises ``PolicyError`` if the policy is unknown, or the device cannot follow it.
         """
-        return Outcome(self._native.run(seed, policy, progress))
+        return Outcome(self._native.run(seed, policy, progress, capture))
 
     @property
     def title(self) -> str:

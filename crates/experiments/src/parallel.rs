@@ -1,5 +1,6 @@
 //! Runs many simulations on several threads, with the same result for any number of threads.
 
+use core::ops::ControlFlow;
 use std::num::NonZeroUsize;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -17,13 +18,26 @@ pub fn map<T: Sync, R: Send>(
     done: &(dyn Fn(usize) + Sync),
     work: impl Fn(&T) -> R + Sync,
 ) -> Vec<R> {
+    let done = |count| {
+        done(count);
+        ControlFlow::Continue(())
+    };
+    map_while(jobs, items, &done, work).expect("no work was stopped")
+}
+
+/// Like [`map`], until `done` breaks. Then there is no result.
+pub fn map_while<T: Sync, R: Send>(
+    jobs: NonZeroUsize,
+    items: &[T],
+    done: &(dyn Fn(usize) -> ControlFlow<()> + Sync),
+    work: impl Fn(&T) -> R + Sync,
+) -> Option<Vec<R>> {
     let finished = AtomicUsize::new(0);
     let results = map_until(jobs, items, |_, item| {
         let result = work(item);
-        done(finished.fetch_add(1, Ordering::Relaxed) + 1);
-        Some(result)
+        done(finished.fetch_add(1, Ordering::Relaxed) + 1).is_continue().then_some(result)
     });
-    results.into_iter().map(|result| result.expect("no work was stopped")).collect()
+    results.into_iter().collect()
 }
 
 /// Applies `work` to every item and its index with `jobs` threads, until it returns `None`. Items
@@ -63,6 +77,15 @@ mod tests {
             let squares = map(NonZeroUsize::new(jobs).unwrap(), &items, &|_| {}, |n| n * n);
             assert!(squares.iter().zip(&items).all(|(s, n)| *s == n * n));
         }
+    }
+
+    #[test]
+    fn broken_work_has_no_result() {
+        let items: Vec<u64> = (0..100).collect();
+        let until =
+            |count| move |done| if done < count { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };
+        assert_eq!(map_while(NonZeroUsize::MIN, &items, &until(3), |n| n * n), None);
+        assert_eq!(map_while(NonZeroUsize::MIN, &items, &until(101), |n| *n), Some(items));
     }
 
     #[test]

@@ -21,5 +21,7 @@ mod reproduce;
 mod sensitivity;
 mod tables;
 
-pub use reproduce::{ActuatorResult, CaseResult, Options, Reproduction, SweepPoint, reproduce};
+pub use reproduce::{
+    ActuatorResult, CaseResult, Options, Reproduction, SweepPoint, reproduce, reproduce_until,
+};
 pub use sensitivity::Sensitivity;

@@ -7,12 +7,15 @@ use super::model::{Mac, Stream, Variant, experiment};
 use super::paper::{BEST_SHARE, Case};
 use super::reproduce::{CaseResult, Options};
 use super::sensitivity::{CONGESTION, PlannedChoice, SCHEDULER, WIFI_TIMING, mac_name};
+use core::ops::ControlFlow;
 use experiments::parallel;
 use mptcp::{CongestionKind, SchedulerKind};
 use policy::{Actuator, Emtcp, PolicyConfig};
 use sim::{Experiment, Outcome};
 use std::num::NonZeroUsize;
-use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The result of each batch, and experiment and outcome of the first run of each case.
+pub(super) type Results = (Vec<CaseResult>, Vec<(Experiment, Outcome)>);
 
 /// Runs of one case that differ in their seed only.
 pub(super) struct Batch {
@@ -181,19 +184,19 @@ impl Plan {
     }
 
     /// Runs all batches as one list, so that no core waits for the last run of a batch. Returns the
-    /// result of each batch, and experiment and outcome of the first run of each case.
+    /// result of each batch, and experiment and outcome of the first run of each case; nothing if
+    /// `progress` breaks.
     pub(super) fn run(
         &self,
         jobs: NonZeroUsize,
-        progress: &(dyn Fn(usize, usize) + Sync),
-    ) -> (Vec<CaseResult>, Vec<(Experiment, Outcome)>) {
+        progress: &(dyn Fn(usize, usize) -> ControlFlow<()> + Sync),
+    ) -> Option<Results> {
         let numbered = self.batches.iter().enumerate();
         let runs: Vec<(usize, u64)> =
             numbered.flat_map(|(i, batch)| (1..=batch.seeds).map(move |seed| (i, seed))).collect();
         let total = runs.len();
-        let finished = AtomicUsize::new(0);
-        let on_finished = |_| progress(finished.fetch_add(1, Ordering::Relaxed) + 1, total);
-        let outcomes = parallel::map(jobs, &runs, &on_finished, |&(i, seed)| {
+        let done = |done| progress(done, total);
+        let outcomes = parallel::map_while(jobs, &runs, &done, |&(i, seed)| {
             let Batch { case, calibration, variant, .. } = &self.batches[i];
             let experiment = experiment(*case, calibration, variant, seed);
             if i < Case::ALL.len() && seed == 1 {
@@ -202,7 +205,7 @@ impl Plan {
             } else {
                 (measure(&experiment, *case), None)
             }
-        });
+        })?;
         let mut by_batch: Vec<Vec<Measured>> = vec![Vec::new(); self.batches.len()];
         let mut shown = Vec::new();
         for (&(i, _), (measured, outcome)) in runs.iter().zip(outcomes) {
@@ -213,6 +216,6 @@ impl Plan {
             self.batches.iter().zip(by_batch).map(|(batch, runs)| {
                 CaseResult::new(batch.case, batch.variant.stream, &batch.calibration, runs)
             });
-        (results.collect(), shown)
+        Some((results.collect(), shown))
     }
 }

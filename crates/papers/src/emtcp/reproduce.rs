@@ -8,6 +8,7 @@ use super::model::Stream;
 use super::paper::{BATTERY_J, Case};
 use super::plan::{EMTCP_TABLE_ONE, Plan};
 use super::sensitivity::{Sensitivity, sensitivity};
+use core::ops::ControlFlow;
 use experiments::stats::{estimate, mean};
 use mptcp::CongestionKind;
 use qoe::Level;
@@ -136,9 +137,21 @@ pub struct Reproduction {
 
 /// Runs everything; `progress` receives the number of finished runs and of all runs.
 pub fn reproduce(options: &Options, progress: &(dyn Fn(usize, usize) + Sync)) -> Reproduction {
+    let progress = |done, total| {
+        progress(done, total);
+        ControlFlow::Continue(())
+    };
+    reproduce_until(options, &progress).expect("nothing stops the runs")
+}
+
+/// Like [`reproduce`], until `progress` breaks. Then there is no result.
+pub fn reproduce_until(
+    options: &Options,
+    progress: &(dyn Fn(usize, usize) -> ControlFlow<()> + Sync),
+) -> Option<Reproduction> {
     let sweep_seeds = reduced_seeds(options.seeds);
     let plan = Plan::new(options, sweep_seeds);
-    let (results, shown) = plan.run(options.jobs, progress);
+    let (results, shown) = plan.run(options.jobs, progress)?;
 
     let result = |batch: usize| results[batch].clone();
     let cases: Vec<CaseResult> = plan.cases.iter().map(|&batch| result(batch)).collect();
@@ -150,7 +163,7 @@ pub fn reproduce(options: &Options, progress: &(dyn Fn(usize, usize) + Sync)) ->
         result: result(row.batch),
     });
     let families: Vec<Family> = plan.families.iter().map(|planned| planned.family(&results)).collect();
-    Reproduction {
+    Some(Reproduction {
         seeds: options.seeds,
         sweep_seeds,
         calibration: options.calibration.clone(),
@@ -162,7 +175,7 @@ pub fn reproduce(options: &Options, progress: &(dyn Fn(usize, usize) + Sync)) ->
         sweep,
         shown,
         cases,
-    }
+    })
 }
 
 /// Seeds of a sweep point or a variant when each case runs `seeds` of them.

@@ -26,4 +26,4 @@ pub mod variants;
 
 pub use browser::BrowserRun;
 pub use measure::{Run, mean_stall};
-pub use reproduce::{Metric, Options, Plan, Reproduction, plans, reproduce};
+pub use reproduce::{Metric, Options, Plan, Reproduction, plans, reproduce, reproduce_until};

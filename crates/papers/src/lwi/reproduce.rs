@@ -5,6 +5,7 @@ use super::measure::{Run, mean_stall};
 use super::model::{self, Setup, with_queue};
 use super::paper::{Access, Clip};
 use super::variants::{Model, Variants, printed_setups};
+use core::ops::ControlFlow;
 use experiments::parallel;
 use experiments::stats;
 use policy::PolicyConfig;
@@ -129,6 +130,18 @@ pub struct Reproduction {
 
 /// Simulates everything; `progress` receives the number of finished runs and of all runs.
 pub fn reproduce(options: &Options, progress: &(dyn Fn(usize, usize) + Sync)) -> Reproduction {
+    let progress = |done, total| {
+        progress(done, total);
+        ControlFlow::Continue(())
+    };
+    reproduce_until(options, &progress).expect("nothing stops the runs")
+}
+
+/// Like [`reproduce`], until `progress` breaks. Then there is no result.
+pub fn reproduce_until(
+    options: &Options,
+    progress: &(dyn Fn(usize, usize) -> ControlFlow<()> + Sync),
+) -> Option<Reproduction> {
     let setups: Vec<Setup> =
         Setup::all().into_iter().chain(Setup::with_policies(&options.policies)).collect();
     let models = if options.variants { Model::all(&options.calibration) } else { Vec::new() };
@@ -139,10 +152,11 @@ pub fn reproduce(options: &Options, progress: &(dyn Fn(usize, usize) + Sync)) ->
         .flat_map(|(model, setups)| plans(&setups, options.seeds).into_iter().map(move |plan| (model, plan)))
         .collect();
     let total = work.len();
-    let outcomes = parallel::map(options.jobs, &work, &|done| progress(done, total), |(model, plan)| {
+    let done = |done| progress(done, total);
+    let outcomes = parallel::map_while(options.jobs, &work, &done, |(model, plan)| {
         let Plan { setup, clip, seed } = plan;
         Run::read(&sim::run(&with_queue(setup, *clip, &model.calibration, model.queue, *seed)))
-    });
+    })?;
     let mut found: Vec<(Model, Vec<Plan>, Vec<Option<Run>>)> = Vec::new();
     for ((model, plan), run) in work.into_iter().zip(outcomes) {
         if found.last().is_none_or(|last| last.0 != model) {
@@ -159,7 +173,8 @@ pub fn reproduce(options: &Options, progress: &(dyn Fn(usize, usize) + Sync)) ->
     let main = results
         .next()
         .map_or_else(|| Reproduction::new(options.seeds, options.calibration, &[], []), |(_, result)| result);
-    Reproduction { variants: Variants::new(results.collect(), options.calibration.buffer), ..main }
+    let variants = Variants::new(results.collect(), options.calibration.buffer);
+    Some(Reproduction { variants, ..main })
 }
 
 impl Reproduction {

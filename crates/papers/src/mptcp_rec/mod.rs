@@ -21,4 +21,4 @@ mod tables;
 pub use background::Background;
 pub use grid_summary::Group;
 pub use measure::{Metric, Run, Work};
-pub use reproduce::{Options, Reproduction, Shown, reproduce};
+pub use reproduce::{Options, Reproduction, Shown, reproduce, reproduce_until};

@@ -4,6 +4,7 @@ use super::background::Background;
 use super::measure::Run;
 use super::model::{GridPoint, PRINTED_BUFFER_KB, experiment};
 use super::schemes::{Role, Scheme};
+use core::ops::ControlFlow;
 use experiments::parallel;
 use sim::{DeliveryOutcome, Experiment};
 use std::num::NonZeroUsize;
@@ -79,6 +80,18 @@ fn main_background(grid: &[GridPoint]) -> Background {
 
 /// Runs everything; `progress` receives the number of finished runs and of all runs.
 pub fn reproduce(options: &Options, progress: &(dyn Fn(usize, usize) + Sync)) -> Reproduction {
+    let progress = |done, total| {
+        progress(done, total);
+        ControlFlow::Continue(())
+    };
+    reproduce_until(options, &progress).expect("nothing stops the runs")
+}
+
+/// Like [`reproduce`], until `progress` breaks. Then there is no result.
+pub fn reproduce_until(
+    options: &Options,
+    progress: &(dyn Fn(usize, usize) -> ControlFlow<()> + Sync),
+) -> Option<Reproduction> {
     let Options { grid, schemes, .. } = options;
     let background = main_background(grid);
     let is_common = |point: &GridPoint| point.is_common(background);
@@ -101,21 +114,21 @@ pub fn reproduce(options: &Options, progress: &(dyn Fn(usize, usize) + Sync)) ->
     }
     let total = work.len();
     let done = |done| progress(done, total);
-    let results = parallel::map(options.jobs, &work, &done, |&(scheme, i, seed)| {
+    let results = parallel::map_while(options.jobs, &work, &done, |&(scheme, i, seed)| {
         let experiment = experiment(&grid[i], &schemes[scheme].config, seed, options.duration);
         let mut outcome = sim::run_recorded(&experiment);
         let run = Run::read(&outcome);
         let is_shown = seed == 1 && i == shown_at && (scheme == 0 || scheme == compared);
         let shown = is_shown.then(|| outcome.deliveries.pop()).flatten();
         (run, shown.map(|delivery| Shown { scheme, experiment, delivery }))
-    });
+    })?;
     let mut runs = vec![vec![Vec::new(); grid.len()]; schemes.len()];
     let mut shown = Vec::new();
     for (&(scheme, i, _), (run, over_time)) in work.iter().zip(results) {
         runs[scheme][i].push(run);
         shown.extend(over_time);
     }
-    Reproduction {
+    Some(Reproduction {
         seeds: options.seeds,
         reduced_seeds: reduced_seeds(options.seeds),
         duration: options.duration,
@@ -123,7 +136,7 @@ pub fn reproduce(options: &Options, progress: &(dyn Fn(usize, usize) + Sync)) ->
         schemes: schemes.clone(),
         runs,
         shown,
-    }
+    })
 }
 
 impl Reproduction {

@@ -1,0 +1,88 @@
+"""The reference of the package in Markdown, from its docstrings."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import textwrap
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import tandem_mptcp as tm
+from tandem_mptcp import plot
+
+
+def reference() -> str:
+    """All public names: functions and classes of the package, then those of ``plot``."""
+    sections = [_section(f"tm.{name}", getattr(tm, name)) for name in tm.__all__ if name[0] != "_"]
+    sections += [_section(f"tm.plot.{name}", getattr(plot, name)) for name in plot.__all__]
+    return "\n".join(section for section in sections if section)
+
+
+def _section(name: str, item: Any) -> str:
+    if inspect.isclass(item):
+        return f"## {name}\n\n{_class(item)}"
+    if inspect.isfunction(item):
+        return f"## {name}{_signature(item)}\n\n{_text(item)}"
+    if isinstance(item, float):
+        return f"## {name}\n\n{item:g} mm.\n"
+    return ""
+
+
+def _class(item: type) -> str:
+    inherited = [base for base in item.__mro__ if base.__module__.startswith("tandem_mptcp")]
+    members = {name: value for base in reversed(inherited) for name, value in vars(base).items()}
+    parts = [_text(item)]
+    attributes = _fields(item) | {
+        name: inspect.getdoc(value) or ""
+        for name, value in members.items()
+        if name[0] != "_" and not callable(value) and _is_computed(value)
+    }
+    if attributes:
+        rows = (f"| `{name}` | {_inline(doc)} |" for name, doc in attributes.items())
+        parts.append("| Attribute | |\n|---|---|\n" + "\n".join(rows) + "\n")
+    for name, value in members.items():
+        function: Any = getattr(value, "__func__", value)
+        if name[0] != "_" and inspect.isfunction(function):
+            parts.append(f"### {item.__name__}.{name}{_signature(function)}\n\n{_text(function)}")
+    return "\n".join(parts)
+
+
+def _is_computed(value: object) -> bool:
+    return isinstance(value, property) or type(value).__name__ == "cached_property"
+
+
+def _fields(item: type) -> dict[str, str]:
+    """Fields of a class with the text below each."""
+    (definition,) = ast.parse(textwrap.dedent(inspect.getsource(item))).body
+    assert isinstance(definition, ast.ClassDef)
+    return dict(_documented(definition.body))
+
+
+def _documented(body: list[ast.stmt]) -> Iterator[tuple[str, str]]:
+    for field, text in zip(body, body[1:], strict=False):
+        if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr):
+            assert isinstance(field.target, ast.Name) and isinstance(text.value, ast.Constant)
+            yield field.target.id, str(text.value.value)
+
+
+def _signature(function: Callable[..., object]) -> str:
+    signature = inspect.signature(function)
+    bare = [
+        parameter.replace(annotation=inspect.Parameter.empty)
+        for parameter in signature.parameters.values()
+        if parameter.name not in ("self", "cls")
+    ]
+    return str(signature.replace(parameters=bare, return_annotation=inspect.Signature.empty))
+
+
+def _text(item: object) -> str:
+    """A docstring in Markdown, its examples as blocks."""
+    paragraphs = (inspect.getdoc(item) or "").split("\n\n")
+    marked = (f"```pycon\n{p}\n```" if p.startswith(">>>") else p for p in paragraphs)
+    return re.sub(r"``([^`]+)``", r"`\1`", "\n\n".join(marked)) + "\n"
+
+
+def _inline(text: str) -> str:
+    return re.sub(r"``([^`]+)``", r"`\1`", " ".join(text.split())).replace("|", "\\|")

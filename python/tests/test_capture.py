@@ -1,0 +1,43 @@
+"""Captures: what the analysis finds is what the run counted."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+import tandem_mptcp as tm
+
+
+def test_capture_counts_what_the_run_counted(scenario: tm.Scenario, tmp_path: Path) -> None:
+    file = tmp_path / "run.pcapng"
+    outcome = scenario.run(seed=1, capture=True)
+    outcome.save_capture(file)
+    shares: list[float] = []
+    found = tm.capture(file, progress=shares.append)
+    assert shares[-1] == 1.0
+    (connection,) = found.connections
+    assert [one.path for one in connection.subflows] == ["wifi", "lte"]
+    for subflow in connection.subflows:
+        assert subflow.down.payload_bytes == outcome.paths[subflow.path].payload_down_bytes
+    result = found.to_dict()["connections"][0]
+    assert {field.name for field in fields(tm.MptcpConnection)} == set(result)
+    assert {field.name for field in fields(tm.Subflow)} == set(result["subflows"][0])
+    assert found.report().startswith("<!doctype html>")
+    assert found.series_csv().startswith("time_s,connection1.wifi.")
+    assert "MPTCP connections" in repr(found) and str(found)
+
+
+def test_run_without_capture_has_none(outcome: tm.Outcome, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="capture=True"):
+        outcome.save_capture(tmp_path / "run.pcapng")
+
+
+def test_file_that_is_no_capture_is_an_error(tmp_path: Path) -> None:
+    file = tmp_path / "notes.txt"
+    file.write_text("no packets here")
+    with pytest.raises(tm.CaptureError) as caught:
+        tm.capture(file)
+    assert caught.value.file == str(file) and "tcpdump" in caught.value.hint
+    with pytest.raises(FileNotFoundError):
+        tm.capture(tmp_path / "none.pcap")
