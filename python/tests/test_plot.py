@@ -28,6 +28,9 @@ def test_timeline_has_a_panel_for_each_quantity(outcome: tm.Outcome) -> None:
     labels = [axes.get_ylabel() for axes in figure.axes]
     assert labels == ["rate down (Mbit/s)", "srtt (ms)", "power (W)"]
     assert [len(axes.lines) for axes in figure.axes] == [2, 2, 3]
+    for axes in figure.axes:
+        highest = max(max(map(float, line.get_ydata())) for line in axes.lines)  # type: ignore[arg-type]
+        assert axes.get_ylim()[0] == 0 and axes.get_ylim()[1] >= highest
     with pytest.raises(ValueError, match="srtt_ms"):
         plot.timeline(outcome, ["rtt"])
 

@@ -30,14 +30,17 @@ def timeline(
     with figure(width_mm, _MARGIN_MM + _PANEL_MM * len(chosen)) as drawn:
         panels = drawn.subplots(len(chosen), sharex=True, squeeze=False)[:, 0]
         for panel, quantity in zip(panels, chosen, strict=True):
+            lowest = 0.0
             for owner in owners:
                 column = f"{owner}.{quantity}"
                 if column in series:
                     values = series[column]
                     panel.plot(series["time_s"], values, label=owner, **style(owners.index(owner)))
                     panel.set_ylabel(_label(quantity, series.units[column]))
-                    if min((value for value in values if not math.isnan(value)), default=0) >= 0:
-                        panel.set_ylim(bottom=0)
+                    lowest = min([lowest, *(value for value in values if not math.isnan(value))])
+            if lowest >= 0:
+                # After all lines: a limit ends the automatic scale.
+                panel.set_ylim(bottom=0)
             panel.set_xlim(0, outcome.duration_s)
             legend_above(panel, columns=4)
         panels[-1].set_xlabel("time (s)")
