@@ -43,6 +43,7 @@ bench: ## measure: benches, segments per second, memory per connection, cost of 
 	@sh scripts/prerequisites.sh build
 	cargo bench --workspace $(locked) --bench '*'
 	@cargo run --quiet --release $(locked) -p tandem-sim --example peers
+	@cargo run --quiet --release $(locked) -p tandem-sweep --example scaling
 	@if [ "$$(id -u)" = 0 ] && [ -c /dev/net/tun ]; then \
 		cargo run --quiet --release $(locked) -p tandem-emulator --example accuracy; \
 		else echo "not run: the emulator's accuracy needs root and /dev/net/tun"; fi

@@ -1,6 +1,7 @@
 //! The program `tandem`: parses arguments, calls the libraries, writes files.
 
 mod arguments;
+mod cases;
 mod chromium;
 mod command;
 mod examples;
@@ -23,7 +24,6 @@ mod service;
 mod setting_place;
 mod signals;
 mod starter;
-mod sweep;
 mod tls_files;
 mod unit;
 
@@ -58,6 +58,7 @@ fn run(command: Command, terminal: output::Terminal) -> Result<(), Failure> {
         Command::Check(arguments) => command::check::run(&arguments, terminal),
         Command::Run(arguments) => command::run::run(&arguments, terminal),
         Command::Compare(arguments) => command::compare::run(&arguments, terminal),
+        Command::Sweep(arguments) => command::sweep::run(&arguments, terminal),
         Command::Map(arguments) => command::map::run(&arguments, terminal),
         Command::Reproduce(arguments) => command::reproduce::run(&arguments, terminal),
         Command::Testbed(arguments) => command::testbed::run(&arguments, terminal),

@@ -69,6 +69,36 @@ impl RunsBar {
     }
 }
 
+/// The bar of a sweep: "640 of 2000 runs, 3 min 20 s left".
+pub(crate) struct SweepBar {
+    bar: ProgressBar,
+    begun: Instant,
+    /// Runs that an earlier process finished.
+    before: u64,
+    runs: u64,
+}
+
+impl SweepBar {
+    pub(crate) fn new(terminal: Terminal, before: u64, runs: u64) -> Self {
+        let bar = bar_with(terminal, runs, "sweeping", "{msg} {wide_bar} {percent:>3} %  {prefix}");
+        bar.set_position(before);
+        Self { bar, begun: Instant::now(), before, runs }
+    }
+
+    /// Takes the number of runs that this process has finished.
+    pub(crate) fn report(&self, done: u64) {
+        let left = self.runs.saturating_sub(self.before + done);
+        let time_left = self.begun.elapsed().mul_f64(left as f64 / done.max(1) as f64);
+        let all = self.before + done;
+        self.bar.set_prefix(format!("{all} of {} runs, {} left", self.runs, in_words(time_left)));
+        self.bar.set_position(all);
+    }
+
+    pub(crate) fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
 /// Time that the runs of a comparison have taken and will take.
 ///
 /// Cases differ in their speed, so a run takes the mean of the finished runs of its case; before

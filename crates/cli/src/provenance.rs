@@ -109,7 +109,7 @@ impl Provenance {
         if !self.settings.is_empty() {
             facts.push(("Options".to_owned(), literal(&self.settings.join(" "))));
         }
-        let seed_name = if self.command == "compare" { "First seed" } else { "Seed" };
+        let seed_name = if matches!(self.command, "compare" | "sweep") { "First seed" } else { "Seed" };
         facts.extend(self.seed.map(|seed| (seed_name.to_owned(), seed.get().to_string())));
         let file = |kind: &str, file: &InputFile| {
             (kind.to_owned(), format!("{}, SHA-256 {}", literal(&file.name), file.sha256))

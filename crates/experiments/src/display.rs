@@ -1,7 +1,7 @@
 //! Decimals and units for displayed values.
 
 /// Number of decimals that shows about four significant digits of the largest of `values`.
-pub(crate) fn decimals(values: impl IntoIterator<Item = f64>) -> usize {
+pub fn decimals(values: impl IntoIterator<Item = f64>) -> usize {
     let largest = values.into_iter().filter(|v| v.is_finite()).fold(0.0_f64, |max, v| max.max(v.abs()));
     match largest {
         v if v >= 1000.0 => 0,
@@ -13,7 +13,7 @@ pub(crate) fn decimals(values: impl IntoIterator<Item = f64>) -> usize {
 }
 
 /// Unit of time that suits the longest of `seconds`, and its length in seconds.
-pub(crate) fn time_unit(seconds: impl IntoIterator<Item = f64>) -> (&'static str, f64) {
+pub fn time_unit(seconds: impl IntoIterator<Item = f64>) -> (&'static str, f64) {
     let longest = seconds.into_iter().filter(|v| v.is_finite()).fold(0.0_f64, f64::max);
     match longest {
         v if v < 1_000.0 => ("s", 1.0),
@@ -24,7 +24,7 @@ pub(crate) fn time_unit(seconds: impl IntoIterator<Item = f64>) -> (&'static str
 }
 
 /// Bytes in megabytes of 10^6.
-pub(crate) fn megabytes(bytes: u64) -> f64 {
+pub fn megabytes(bytes: u64) -> f64 {
     bytes as f64 * 1e-6
 }
 

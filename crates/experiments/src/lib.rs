@@ -7,7 +7,7 @@
 pub mod compare;
 mod delay;
 pub mod describe;
-mod display;
+pub mod display;
 pub mod fidelity;
 pub mod files;
 pub mod map;

@@ -93,7 +93,7 @@ impl std::fmt::Display for Together {
     }
 }
 
-fn variation(text: &str) -> Result<Variation, String> {
+pub(super) fn variation(text: &str) -> Result<Variation, String> {
     Setting::alternatives(text).map(Variation).map_err(|error| {
         format!("{error},…\n  hint: for example `transport.scheduler=min-rtt,blest` or `path.lte.down.loss=0,0.01`")
     })

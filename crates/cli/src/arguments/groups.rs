@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 /// Headings with the names of their commands. A command without a group is listed last.
 const GROUPS: [(&str, &[&str]); 6] = [
     ("First steps", &["init", "examples", "check"]),
-    ("Simulation", &["run", "compare", "map", "reproduce"]),
+    ("Simulation", &["run", "compare", "sweep", "map", "reproduce"]),
     ("Linux kernel", &["testbed", "emulate", "fidelity"]),
     ("Devices and networks", &["agent", "proxy", "gateway"]),
     ("Video", &["play", "serve"]),

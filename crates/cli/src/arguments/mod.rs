@@ -21,6 +21,7 @@ mod reproduce;
 mod run;
 mod schema;
 mod serve;
+mod sweep;
 mod testbed;
 mod tls;
 mod trace;
@@ -45,6 +46,7 @@ pub(crate) use reproduce::{Paper, RecBackground, Reproduce, World};
 pub(crate) use run::Run;
 pub(crate) use schema::Schema;
 pub(crate) use serve::{Serve, ServeCommand, ServeOptions};
+pub(crate) use sweep::{DesignKind, Sweep};
 pub(crate) use testbed::Testbed;
 pub(crate) use tls::{ClientTlsOptions, ServerTlsOptions, UpstreamTlsOptions};
 pub(crate) use trace::Trace;
@@ -73,6 +75,7 @@ Examples:
   tandem run scenario.toml
   tandem compare scenario.toml --policies none,wifi-first,emtcp
   tandem reproduce emtcp
+  tandem sweep scenario.toml --vary wifi.down.rate=5Mbps,10Mbps --seeds 20 --out sweep
   tandem map                                  which policy is the best for which radios and traffic
   sudo tandem testbed scenario.toml
   sudo tandem emulate scenario.toml -- bash
@@ -119,6 +122,7 @@ pub(crate) enum Command {
     Check(Check),
     Run(Run),
     Compare(Compare),
+    Sweep(Sweep),
     Map(Map),
     Reproduce(Reproduce),
     Testbed(Testbed),

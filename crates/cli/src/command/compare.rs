@@ -7,7 +7,7 @@ use crate::input::Input;
 use crate::output::{self, Terminal};
 use crate::progress::RunsBar;
 use crate::provenance::Provenance;
-use crate::{signals, sweep};
+use crate::{cases, signals};
 use experiments::compare::{Case, Comparison, Control, Options, compare};
 use experiments::parallel;
 use scenario::Scenario;
@@ -20,7 +20,7 @@ pub(crate) fn run(arguments: &Compare, terminal: Terminal) -> Result<(), Failure
         .iter()
         .map(|input| input.scenario_of(&arguments.set, arguments.duration))
         .collect::<Result<_, _>>()?;
-    let cases = sweep::cases(arguments, &inputs, &scenarios)?;
+    let cases = cases::cases(arguments, &inputs, &scenarios)?;
     let made_by = provenance(arguments, &inputs, &scenarios, &cases);
     let default = Path::new("tandem-out").join(format!("{}-compare", inputs[0].stem()));
     let folder = Folder::plan(arguments.out.as_deref().unwrap_or(&default))?.made_by(&made_by);

@@ -44,6 +44,7 @@ fn help_of_every_command_has_an_example() {
     for command in [
         "run",
         "compare",
+        "sweep",
         "map",
         "reproduce",
         "testbed",
@@ -65,7 +66,7 @@ fn help_of_every_command_has_an_example() {
 #[test]
 fn examples_need_no_checkout() {
     let place = Place::new();
-    for command in ["run", "compare"] {
+    for command in ["run", "compare", "sweep"] {
         let text = help(&[command, "--help"]);
         let examples = text.split("Examples:").nth(1).expect("examples");
         let first = examples.lines().find(|line| line.contains("tandem")).expect("an example");

@@ -13,16 +13,16 @@ const MAX_CONNECTIONS: usize = 4;
 
 /// One metric of a run.
 #[derive(Debug, Clone)]
-pub(super) struct Metric {
+pub struct Metric {
     /// Key in JSON and CSV, with the unit.
-    pub(super) key: String,
+    pub key: String,
     /// Name in tables and charts.
-    pub(super) name: String,
+    pub name: String,
     /// Unit of the values.
-    pub(super) unit: &'static str,
+    pub unit: &'static str,
     pub(super) quantity: Quantity,
     /// Shown in the tables of means and differences; otherwise only in `result.json` and CSV.
-    pub(super) in_tables: bool,
+    pub in_tables: bool,
 }
 
 /// Quantity that a metric reads from an outcome. Numbers are indices of connections and paths.
@@ -106,8 +106,8 @@ impl Metric {
         Self { key: key.into(), name: name.into(), unit, quantity, in_tables: true }
     }
 
-    /// Table of the metric, if cases are rows.
-    pub(super) fn group(&self) -> &'static str {
+    /// Table of the metric, if cases are rows: `traffic`, `video`, `delay`, `energy` or `paths`.
+    pub fn group(&self) -> &'static str {
         match self.quantity {
             Quantity::Power | Quantity::Energy | Quantity::Efficiency | Quantity::Lifespan => "energy",
             Quantity::PathBytes(_) | Quantity::PathEnergy(_) => "paths",
@@ -117,15 +117,33 @@ impl Metric {
         }
     }
 
+    /// Whether a sweep has a chart of the metric.
+    pub fn is_drawn(&self) -> bool {
+        self.quantity.is_drawn()
+    }
+
+    /// Whether the metric has a table over two keys.
+    pub fn is_main(&self) -> bool {
+        self.is_drawn()
+            && !matches!(
+                self.quantity,
+                Quantity::Lifespan
+                    | Quantity::PathBytes(_)
+                    | Quantity::PathEnergy(_)
+                    | Quantity::OutOfOrder
+                    | Quantity::Video(_, VideoMetric::Linear)
+            )
+    }
+
     /// Title of a chart of the metric.
-    pub(super) fn title(&self) -> String {
+    pub fn title(&self) -> String {
         let mut title = self.name.clone();
         title[..1].make_ascii_uppercase();
         title
     }
 
     /// Key of a chart of the metric: its name, with hyphens.
-    pub(super) fn chart_key(&self) -> String {
+    pub fn chart_key(&self) -> String {
         match self.quantity {
             Quantity::Power => "power".to_owned(),
             Quantity::OutOfOrder => "out-of-order".to_owned(),
@@ -135,7 +153,7 @@ impl Metric {
 
     /// Value in a run; `None` if the run has none, such as the completion time of an unfinished
     /// file.
-    pub(super) fn value(&self, outcome: &Outcome) -> Option<f64> {
+    pub fn value(&self, outcome: &Outcome) -> Option<f64> {
         let device = &outcome.device;
         match self.quantity {
             Quantity::Goodput => {
@@ -179,7 +197,7 @@ pub(super) fn common<'e>(experiments: impl IntoIterator<Item = &'e Experiment>) 
 }
 
 /// The metrics of an experiment's runs, the most important first.
-pub(super) fn metrics(experiment: &Experiment) -> Vec<Metric> {
+pub fn metrics(experiment: &Experiment) -> Vec<Metric> {
     let mut all = vec![Metric::new("goodput_mbps", "goodput", "Mbit/s", Quantity::Goodput)];
     let connections = experiment.traffic.len();
     if (2..=MAX_CONNECTIONS).contains(&connections) {

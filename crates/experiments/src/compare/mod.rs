@@ -14,13 +14,13 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
+pub use metrics::{Metric, metrics};
 pub use simulate::{Control, Progress, compare};
 
 use crate::display::time_unit;
 use crate::traces;
 use crate::warnings::Warning;
 use keys::Key;
-use metrics::Metric;
 use policy::PolicyConfig;
 use report::{Estimate, Page, Table};
 use scenario::{Scenario, Setting, UsedTrace};

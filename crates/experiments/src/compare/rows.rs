@@ -2,7 +2,7 @@
 
 use super::Comparison;
 use super::keys::Key;
-use super::metrics::{Metric, Quantity, VideoMetric};
+use super::metrics::Metric;
 use crate::display::decimals;
 use report::{Badge, Cell, Column, Estimate, Row, Table, Tone};
 
@@ -161,21 +161,8 @@ pub(super) fn differences(comparison: &Comparison) -> Vec<Table> {
 pub(super) fn pivots(comparison: &Comparison) -> Vec<Table> {
     let [rows, columns] = comparison.keys.as_slice() else { return Vec::new() };
     let Some(grid) = grid(comparison, rows, columns) else { return Vec::new() };
-    let main = comparison.metrics.iter().filter(|metric| metric.in_tables && is_main(metric.quantity));
+    let main = comparison.metrics.iter().filter(|metric| metric.in_tables && metric.is_main());
     main.map(|metric| pivot(comparison, metric, (rows, columns), &grid)).collect()
-}
-
-/// Whether a metric has a pivot table.
-fn is_main(quantity: Quantity) -> bool {
-    quantity.is_drawn()
-        && !matches!(
-            quantity,
-            Quantity::Lifespan
-                | Quantity::PathBytes(_)
-                | Quantity::PathEnergy(_)
-                | Quantity::OutOfOrder
-                | Quantity::Video(_, VideoMetric::Linear)
-        )
 }
 
 /// Index of the case for each row and column.

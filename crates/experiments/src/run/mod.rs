@@ -6,6 +6,8 @@ mod page;
 pub(crate) mod series;
 mod tables;
 
+pub use tables::{Scalar, scalars};
+
 use crate::traces;
 use crate::warnings::{self, Warning, World};
 use core::ops::ControlFlow;

@@ -4,6 +4,7 @@ use super::Programs;
 use crate::describe;
 use crate::display::{decimals, megabytes, time_unit};
 use report::{Cell, Column, Row, Table, Tone};
+use serde_json::Value;
 use sim::{ConnectionOutcome, EnergyOutcome, Experiment, Outcome, PathOutcome};
 use units::Duration;
 
@@ -265,28 +266,49 @@ pub(super) fn count(number: u64) -> Cell {
     Cell::number(number as f64, 0)
 }
 
-/// Every number of the outcome with its owner: `device`, `path.NAME` or `connection.N`.
+/// A row for each measured quantity, with its owner.
 pub(super) fn long(outcome: &Outcome) -> Table {
     let mut table = Table::default()
         .column(Column::text("owner"))
         .column(Column::text("quantity"))
         .column(Column::number("value"));
-    let mut add = |owner: &str, value: serde_json::Value, skip: &[&str]| {
-        let serde_json::Value::Object(object) = value else { return };
-        for (name, value) in object.iter().filter(|(name, _)| !skip.contains(&name.as_str())) {
-            let cell = match value {
-                serde_json::Value::Number(number) => Cell::number(number.as_f64().unwrap_or(f64::NAN), 6),
-                serde_json::Value::String(text) => Cell::text(&**text),
-                serde_json::Value::Bool(flag) => Cell::text(if *flag { "true" } else { "false" }),
-                _ => Cell::empty(),
-            };
-            table.rows.push(Row::new([Cell::text(owner), Cell::text(&**name), cell]));
-        }
+    for Scalar { owner, quantity, value } in scalars(outcome) {
+        let cell = match value {
+            Value::Number(number) => Cell::number(number.as_f64().unwrap_or(f64::NAN), 6),
+            Value::String(text) => Cell::text(text),
+            Value::Bool(flag) => Cell::text(if flag { "true" } else { "false" }),
+            _ => Cell::empty(),
+        };
+        table.rows.push(Row::new([Cell::text(owner), Cell::text(quantity), cell]));
+    }
+    table
+}
+
+/// A quantity of an outcome that is one number, text or truth value.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scalar {
+    /// Device, path, connection or a part of them: `device`, `path.wifi`, `connection.1.delay`.
+    pub owner: String,
+    /// Name with its unit, as in `result.json`.
+    pub quantity: String,
+    /// A number, a text, a truth value, or null for a quantity that the run does not have.
+    pub value: Value,
+}
+
+/// All quantities of a run, in a fixed order.
+pub fn scalars(outcome: &Outcome) -> Vec<Scalar> {
+    let mut all = Vec::new();
+    let mut add = |owner: &str, object: Value, skip: &[&str]| {
+        let Value::Object(object) = object else { return };
+        let kept = object.into_iter().filter(|(name, value)| {
+            !skip.contains(&name.as_str()) && !value.is_array() && !value.is_object()
+        });
+        all.extend(kept.map(|(quantity, value)| Scalar { owner: owner.to_owned(), quantity, value }));
     };
     add("device", json(&outcome.device), &[]);
     for path in &outcome.paths {
         let owner = format!("path.{}", path.name);
-        add(&owner, json(path), &["name", "energy", "also"]);
+        add(&owner, json(path), &["name"]);
         add(&owner, json(&path.energy), &["radio"]);
         for energy in &path.also {
             add(&format!("{owner}.{}", energy.radio), json(energy), &["radio"]);
@@ -294,10 +316,13 @@ pub(super) fn long(outcome: &Outcome) -> Table {
     }
     for (i, connection) in outcome.connections.iter().enumerate() {
         let owner = format!("connection.{}", i + 1);
-        let nested = ["delay", "jitter", "head_of_line"];
-        add(&owner, json(connection), &[&nested[..], &["video"]].concat());
-        for name in nested {
-            add(&format!("{owner}.{name}"), json(connection)[name].clone(), &["waited_for"]);
+        let object = json(connection);
+        for part in ["", "delay", "jitter", "head_of_line"] {
+            let (owner, value) = match part {
+                "" => (owner.clone(), object.clone()),
+                part => (format!("{owner}.{part}"), object[part].clone()),
+            };
+            add(&owner, value, &["delay", "jitter", "head_of_line", "video", "waited_for"]);
         }
         if let Some(session) = &connection.video {
             let whole = session.to_json();
@@ -305,9 +330,9 @@ pub(super) fn long(outcome: &Outcome) -> Table {
             add(&format!("{owner}.video"), whole["kpis"]["mok"].clone(), &[]);
         }
     }
-    table
+    all
 }
 
-fn json(value: &impl serde::Serialize) -> serde_json::Value {
+fn json(value: &impl serde::Serialize) -> Value {
     serde_json::to_value(value).unwrap_or_default()
 }

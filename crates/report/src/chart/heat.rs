@@ -25,6 +25,10 @@ pub struct Heat {
     pub caption: String,
     /// Quantity of the values, with its unit; plain text.
     pub quantity: String,
+    /// Decimals of the printed values.
+    pub decimals: usize,
+    /// Value that is drawn white.
+    pub white: f64,
     /// Names of the columns.
     pub columns: Vec<String>,
     /// Name of each row, and its cells by column.
@@ -49,6 +53,16 @@ impl Heat {
         self.caption = caption.into();
         self
     }
+    /// Sets the decimals of the printed values.
+    pub fn decimals(mut self, decimals: usize) -> Self {
+        self.decimals = decimals;
+        self
+    }
+    /// Sets the value that is drawn white, instead of zero.
+    pub fn white(mut self, value: f64) -> Self {
+        self.white = value;
+        self
+    }
     /// Sets the names of the columns.
     pub fn columns(mut self, names: Vec<String>) -> Self {
         self.columns = names;
@@ -60,18 +74,23 @@ impl Heat {
         self
     }
 
-    /// Opacity of a value: 0 for zero and below, [`MAX_OPACITY`] for the largest.
+    /// Opacity of a value: 0 for [`white`](Self::white) and below, [`MAX_OPACITY`] for the largest.
     pub(super) fn opacity(&self, value: f64) -> f64 {
         let values = self.rows.iter().flat_map(|(_, cells)| cells.iter().flatten().map(|cell| cell.0));
-        let largest = values.filter(|value| value.is_finite()).fold(0.0, f64::max);
-        if largest > 0.0 && value.is_finite() { MAX_OPACITY * (value / largest).clamp(0.0, 1.0) } else { 0.0 }
+        let largest = values.filter(|value| value.is_finite()).fold(self.white, f64::max);
+        let range = largest - self.white;
+        if range > 0.0 && value.is_finite() {
+            MAX_OPACITY * ((value - self.white) / range).clamp(0.0, 1.0)
+        } else {
+            0.0
+        }
     }
 
     pub(super) fn aria_label(&self) -> String {
         let rows = self.rows.iter().map(|(name, cells)| {
             let cells = cells.iter().zip(&self.columns).filter_map(|(cell, column)| {
                 let (value, label) = cell.as_ref()?;
-                Some(format!("{column} {} {label}", shown(*value)))
+                Some(format!("{column} {} {label}", self.shown(*value)))
             });
             format!("{name}: {}", cells.collect::<Vec<_>>().join(", "))
         });
@@ -109,15 +128,15 @@ impl Heat {
                     px(ROW_PX - 2.0),
                     self.opacity(*value)
                 );
-                out.push_str(&text(middle, y + 14.0, "mid", &shown(*value)));
+                out.push_str(&text(middle, y + 14.0, "mid", &self.shown(*value)));
                 out.push_str(&text(middle, y + 28.0, "mid axis", &ellipsize(label, slot - 4.0)));
             }
         }
         out + "</svg>\n"
     }
-}
 
-/// A value as cells show it.
-pub(super) fn shown(value: f64) -> String {
-    if value.is_finite() { with_minus_sign(&fixed(value, 0)) } else { DASH.to_owned() }
+    /// A value as cells show it.
+    pub(super) fn shown(&self, value: f64) -> String {
+        if value.is_finite() { with_minus_sign(&fixed(value, self.decimals)) } else { DASH.to_owned() }
+    }
 }

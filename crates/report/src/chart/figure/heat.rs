@@ -3,7 +3,6 @@
 use super::text::{Anchor, width, wrap, write_text};
 use super::{FONT_PT, SMALL_PT, pt};
 use crate::chart::Heat;
-use crate::chart::heat::shown;
 use core::fmt::Write as _;
 
 const ROW_PT: f64 = 17.0;
@@ -39,7 +38,7 @@ pub(super) fn draw(heat: &Heat, total: f64) -> (String, f64) {
                 pt(ROW_PT - 0.8),
                 heat.opacity(*value)
             );
-            write_text(&mut out, (middle, y + 7.2), Anchor::Middle, &small, &shown(*value));
+            write_text(&mut out, (middle, y + 7.2), Anchor::Middle, &small, &heat.shown(*value));
             let label = if width(label, SMALL_PT) <= slot - 1.0 { label.as_str() } else { "" };
             write_text(&mut out, (middle, y + 14.6), Anchor::Middle, &small, label);
         }

@@ -111,7 +111,7 @@ fn rows(keys: &[Variation], input: &Input, scenario: &Scenario) -> Result<Vec<Ve
 }
 
 /// The values of a key, with the whole key and with patterns of files expanded.
-fn values(
+pub(crate) fn values(
     variation: &Variation,
     input: &Input,
     scenario: &Scenario,

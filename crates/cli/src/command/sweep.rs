@@ -1,0 +1,184 @@
+//! `tandem sweep`.
+
+use crate::arguments::{DesignKind, Sweep as Arguments};
+use crate::cases;
+use crate::failure::{Failure, reason};
+use crate::input::{Input, files_in};
+use crate::output::{self, Terminal};
+use crate::progress::SweepBar;
+use crate::provenance::Provenance;
+use crate::setting_place::show_in_settings;
+use crate::signals;
+use experiments::parallel;
+use policy::PolicyConfig;
+use scenario::Scenario;
+use std::fs;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use sweep::{
+    Axis, Control, Design, Directory, PartSource, PolicyText, Request, Summary, Sweep, SweepError, run_local,
+};
+
+pub(crate) fn run(arguments: &Arguments, terminal: Terminal) -> Result<(), Failure> {
+    arguments.plot.check()?;
+    let input = Input::read(&arguments.scenario)?;
+    let scenario = input.scenario_of(&arguments.set, arguments.duration)?;
+    let sweep = Sweep::describe(request(arguments, &input, &scenario)?, &files_in(input.folder()))
+        .map_err(|error| failure(error, &input))?;
+    let path = arguments.out.clone().unwrap_or_else(|| default_path(&input));
+    let open = if arguments.shard.is_some() { Directory::open_for_shard } else { Directory::open };
+    let directory = open(&path, &sweep).map_err(|error| failure(error, &input))?;
+    let runs = arguments.shard.map_or(0..sweep.runs(), |shard| sweep.shard(shard.number, shard.count));
+    run_unfinished(arguments, terminal, &sweep, &directory, runs).map_err(|error| match error {
+        Stopped::Failed(error) => failure(error, &input),
+        Stopped::Interrupted(failure) => failure,
+    })?;
+    if let Some(shard) = arguments.shard {
+        terminal.note(&format!(
+            "shard {} of {} is finished; after the last one, the command without `--shard` merges all",
+            shard.number, shard.count
+        ));
+        return Ok(());
+    }
+    directory.finish(&sweep).map_err(|error| failure(error, &input))?;
+    let summary = Summary::read(&sweep, &PartSource::File(directory.dataset()))
+        .map_err(|error| failure(error, &input))?;
+    let made_by = provenance(arguments, &input, &scenario);
+    deliver(arguments, terminal, &summary, &made_by, &directory)
+        .map_err(|error| failure(error, &input))??;
+    terminal.note(&format!("\ndataset: {}", directory.dataset().display()));
+    terminal.note(&format!("report: {}", path.join("report.html").display()));
+    Ok(())
+}
+
+fn default_path(input: &Input) -> PathBuf {
+    Path::new("tandem-out").join(format!("{}-sweep", input.stem()))
+}
+
+/// The sweep that the arguments ask for.
+fn request(arguments: &Arguments, input: &Input, scenario: &Scenario) -> Result<Request, Failure> {
+    let design = match (arguments.design, arguments.points) {
+        (DesignKind::Grid, None) => Design::Grid,
+        (DesignKind::Lhs, Some(points)) => Design::Lhs { points },
+        (DesignKind::Grid, Some(_)) => {
+            return Err(usage(
+                "`--points` needs a Latin hypercube",
+                "add `--design lhs`, or leave `--points` out",
+            ));
+        }
+        (DesignKind::Lhs, None) => {
+            return Err(usage("`--design lhs` needs a number of points", "for example `--points 200`"));
+        }
+    };
+    let axes = arguments.vary.iter().map(|variation| {
+        let values = cases::values(variation, input, scenario, "--vary")?;
+        let key = values.first().map_or_else(String::new, scenario::Setting::key);
+        let texts: Vec<String> = values.iter().map(|value| value.text().to_owned()).collect();
+        Axis::new(&key, &texts).map_err(|error| failure(error, input))
+    });
+    Ok(Request {
+        name: input.file.clone(),
+        text: scenario.source.clone(),
+        design,
+        axes: axes.collect::<Result<_, _>>()?,
+        policies: arguments.policies.iter().map(policy).collect::<Result<_, _>>()?,
+        seeds: arguments.seeds,
+    })
+}
+
+/// A policy with the content of its file.
+fn policy(policy: &PolicyConfig) -> Result<PolicyText, Failure> {
+    let read = |path: &str| {
+        fs::read_to_string(path).map_err(|error| Failure::Unreadable {
+            message: format!("cannot read `{path}`: {}", reason(&error)),
+            hint: "`tandem map` writes the file of `best-known`".to_owned(),
+        })
+    };
+    Ok(PolicyText { text: policy.to_string(), file: policy.file().map(read).transpose()? })
+}
+
+enum Stopped {
+    Failed(SweepError),
+    Interrupted(Failure),
+}
+
+/// Runs what is left of `runs`.
+fn run_unfinished(
+    arguments: &Arguments,
+    terminal: Terminal,
+    sweep: &Sweep,
+    directory: &Directory,
+    runs: Range<u64>,
+) -> Result<(), Stopped> {
+    let all = runs.end - runs.start;
+    let finished = || -> Result<u64, Stopped> {
+        let left = directory.unfinished(runs.clone()).map_err(Stopped::Failed)?;
+        Ok(all - left.iter().map(|runs| runs.end - runs.start).sum::<u64>())
+    };
+    let before = finished()?;
+    if before > 0 {
+        terminal.note(&format!("{before} of {all} runs are finished; {} are left", all - before));
+    }
+    let stop = signals::interrupt_flag().map_err(Stopped::Interrupted)?;
+    let bar = SweepBar::new(terminal, before, all);
+    let control = Control { progress: &|done| bar.report(done), stop: &stop };
+    let complete = run_local(sweep, directory, runs.clone(), parallel::jobs(arguments.jobs), control);
+    bar.finish();
+    if complete.map_err(Stopped::Failed)? {
+        return Ok(());
+    }
+    let fate = format!("after {} of {all} runs; the same command goes on with the others", finished()?);
+    Err(Stopped::Interrupted(Failure::interrupted(&fate)))
+}
+
+/// Writes report and result, and prints the tables.
+fn deliver(
+    arguments: &Arguments,
+    terminal: Terminal,
+    summary: &Summary<'_>,
+    made_by: &Provenance,
+    directory: &Directory,
+) -> Result<Result<(), Failure>, SweepError> {
+    let mut json = summary.to_json();
+    made_by.put_into(&mut json);
+    let page = made_by.add_to(summary.page());
+    directory.write("result.json", output::pretty(&json).as_bytes())?;
+    directory.write("report.html", page.to_html().as_bytes())?;
+    let csv = || made_by.columns(summary.long_table()).to_csv();
+    let printed = arguments.plot.print_or(&page, terminal, || {
+        output::print(terminal, arguments.format, &summary.tables(), &json, csv)
+    });
+    Ok(printed.and_then(|()| arguments.plot.write(&page, terminal)))
+}
+
+fn provenance(arguments: &Arguments, input: &Input, scenario: &Scenario) -> Provenance {
+    let policies: Vec<String> = arguments.policies.iter().map(ToString::to_string).collect();
+    Provenance::new("sweep")
+        .scenario(input)
+        .files_of(scenario)
+        .seed(scenario.experiment.seed)
+        .option("--policies", (!policies.is_empty()).then(|| policies.join(",")))
+        .option("--vary", &arguments.vary)
+        .option("--points", arguments.points)
+        .option("--set", &arguments.set)
+        .option("--duration", arguments.duration)
+        .option("--seeds", [arguments.seeds])
+}
+
+fn usage(message: &str, hint: &str) -> Failure {
+    Failure::Usage { message: message.to_owned(), hint: hint.to_owned() }
+}
+
+/// A failure of a sweep, with problems of values shown in `--vary`.
+fn failure(error: SweepError, input: &Input) -> Failure {
+    match error {
+        SweepError::Scenario { settings, text, problems } => {
+            Failure::Input(show_in_settings(problems, "--vary", &input.file, &settings, &text))
+        }
+        SweepError::File { action: "write", path, source } => Failure::Other {
+            message: format!("cannot write {}: {}", path.display(), reason(&source)),
+            hint: "finished runs are kept: the same command goes on with the others".to_owned(),
+        },
+        error => Failure::Unreadable { hint: error.hint(), message: error.to_string() },
+    }
+}

@@ -1,0 +1,303 @@
+//! Sweeps: designs, batches, merging, directories.
+#![allow(clippy::disallowed_methods, reason = "tests read and write files")]
+#![allow(clippy::unwrap_used, reason = "helpers of tests, too")]
+
+use bytes::Bytes;
+use core::ops::{ControlFlow, Range};
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+use std::num::NonZeroUsize;
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tandem_sweep::{
+    Axis, Control, Design, Directory, PartSource, PolicyText, Request, Summary, Sweep, SweepError, merge,
+    run_local,
+};
+
+const SCENARIO: &str = r#"
+    duration = "300ms"
+    [[path]]
+    name = "wifi"
+    radio = "huang2012.wifi"
+    down = { rate = "2Mbps", delay = "5ms", loss = 0.01 }
+    [[path]]
+    name = "lte"
+    radio = "huang2012.lte"
+    down = { trace = "lte.csv", delay = "20ms" }
+    [[traffic]]
+    kind = "bulk"
+"#;
+
+const TRACE: &str = "time_s,rate_mbps\n0,2\n0.2,1\n1,3\n";
+
+fn files(name: &str) -> Result<String, String> {
+    if name.starts_with("lte") { Ok(TRACE.to_owned()) } else { Err("no such file".to_owned()) }
+}
+
+fn axis(key: &str, values: &[&str]) -> Axis {
+    Axis::new(key, &texts(values)).unwrap()
+}
+
+fn texts(values: &[&str]) -> Vec<String> {
+    values.iter().map(|value| (*value).to_owned()).collect()
+}
+
+fn request(axes: Vec<Axis>, design: Design, seeds: u32) -> Request {
+    Request {
+        name: "tiny.toml".to_owned(),
+        text: SCENARIO.to_owned(),
+        design,
+        axes,
+        policies: Vec::new(),
+        seeds,
+    }
+}
+
+fn grid() -> Sweep {
+    let axes = vec![
+        axis("path.wifi.down.rate", &["1Mbps", "2.5Mbps"]),
+        axis("transport.scheduler", &["min-rtt", "round-robin"]),
+    ];
+    let policies = ["none", "wifi-first"].map(|text| PolicyText { text: text.to_owned(), file: None });
+    Sweep::describe(Request { policies: policies.to_vec(), ..request(axes, Design::Grid, 3) }, &files)
+        .unwrap()
+}
+
+fn part(sweep: &Sweep, runs: Range<u64>) -> PartSource {
+    let part = sweep.run_batch(runs.clone(), &mut |_| ControlFlow::Continue(())).unwrap();
+    assert_eq!(part.runs, runs);
+    PartSource::Bytes(Bytes::from(part.bytes))
+}
+
+fn merged(sweep: &Sweep, parts: &[PartSource]) -> Result<Vec<u8>, SweepError> {
+    let mut bytes = Vec::new();
+    merge(sweep, parts, &mut bytes)?;
+    Ok(bytes)
+}
+
+/// The dataset of the grid from one batch.
+static WHOLE: LazyLock<Vec<u8>> = LazyLock::new(|| {
+    let sweep = grid();
+    merged(&sweep, &[part(&sweep, 0..sweep.runs())]).unwrap()
+});
+
+#[test]
+fn every_run_of_a_grid_has_its_own_choices() {
+    let sweep = grid();
+    assert_eq!(sweep.runs(), 2 * 2 * 2 * 3);
+    let points: BTreeSet<String> = (0..sweep.runs())
+        .map(|index| {
+            let point = sweep.point(index);
+            let settings: Vec<String> = point.settings.iter().map(ToString::to_string).collect();
+            format!("{settings:?} {} {}", point.policy.unwrap(), point.seed.get())
+        })
+        .collect();
+    assert_eq!(points.len(), 24);
+    let [first, next] = [0, 1].map(|index| sweep.point(index));
+    assert_eq!((first.settings == next.settings, next.seed.get()), (true, first.seed.get() + 1));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
+
+    #[test]
+    fn dataset_does_not_depend_on_order_size_or_overlap_of_parts(
+        cuts in proptest::collection::btree_set(1_u64..24, 0..6),
+        order in any::<u64>(),
+        overlap in 0_u64..4,
+    ) {
+        // Each part is computed from the JSON, as another machine would.
+        let sweep = Sweep::from_json(&grid().spec().to_json()).unwrap();
+        let ends: Vec<u64> = cuts.into_iter().chain([sweep.runs()]).collect();
+        let mut start = 0_u64;
+        let mut parts: Vec<PartSource> = Vec::new();
+        for end in ends {
+            parts.push(part(&sweep, start.saturating_sub(overlap)..end));
+            start = end;
+        }
+        let mut rng = units::Seed::new(order).rng("order");
+        for last in (1..parts.len()).rev() {
+            parts.swap(last, rng.below(last as u64 + 1) as usize);
+        }
+        prop_assert!(merged(&sweep, &parts).unwrap() == *WHOLE);
+    }
+}
+
+#[test]
+fn missing_runs_are_named() {
+    let sweep = grid();
+    let error = merged(&sweep, &[part(&sweep, 0..4), part(&sweep, 5..24)]).unwrap_err();
+    assert!(matches!(error, SweepError::Missing { index: 4 }), "{error}");
+    let error = merged(&sweep, &[part(&sweep, 0..20)]).unwrap_err();
+    assert!(matches!(error, SweepError::Missing { index: 20 }), "{error}");
+}
+
+#[test]
+fn part_of_another_sweep_is_refused() {
+    let sweep = grid();
+    let other =
+        Sweep::describe(request(vec![axis("duration", &["200ms", "250ms"])], Design::Grid, 1), &files)
+            .unwrap();
+    let error = merged(&sweep, &[part(&other, 0..2)]).unwrap_err();
+    assert_eq!(error.to_string(), "a part belongs to another sweep");
+}
+
+#[test]
+fn hypercube_samples_ranges_and_crosses_lists() {
+    let axes = vec![
+        axis("wifi.down.rate", &["1Mbps..4Mbps"]),
+        axis("transport.scheduler", &["min-rtt", "round-robin"]),
+        axis("path.wifi.down.loss", &["0..0.05"]),
+    ];
+    let sweep = Sweep::describe(request(axes, Design::Lhs { points: 10 }, 2), &files).unwrap();
+    assert_eq!(sweep.runs(), 10 * 2 * 2);
+    let mut parts = BTreeSet::new();
+    for index in (0..sweep.runs()).step_by(4) {
+        let point = sweep.point(index);
+        assert_eq!(point.settings[0].key(), "path.wifi.down.rate");
+        let rate = tandem_sweep::si(point.settings[0].text()).unwrap();
+        assert!((1e6..=4e6).contains(&rate.number) && rate.unit == "bps");
+        parts.insert(((rate.number - 1e6) / 3e5) as u64);
+        assert_eq!(sweep.point(index + 2).settings[0], point.settings[0]);
+        assert_eq!(sweep.point(index + 2).settings[1].text(), "round-robin");
+    }
+    assert_eq!(parts.len(), 10, "each tenth of the range has a point");
+}
+
+#[test]
+fn whole_numbers_are_sampled_where_fractions_are_invalid() {
+    let axes = vec![axis("path.wifi.down.queue", &["10 packets..40 packets"])];
+    let sweep = Sweep::describe(request(axes, Design::Lhs { points: 6 }, 1), &files).unwrap();
+    for index in 0..6 {
+        let text = sweep.point(index).settings[0].text().to_owned();
+        let number: u32 = text.strip_suffix(" packets").unwrap().parse().unwrap();
+        assert!((10..=40).contains(&number), "{text}");
+    }
+}
+
+#[test]
+fn impossible_sweeps_are_explained() {
+    let lhs = Design::Lhs { points: 5 };
+    let rate = || axis("path.wifi.down.rate", &["1Mbps", "2Mbps"]);
+    for (axes, design, message) in [
+        (
+            vec![axis("path.wifi.down.rate", &["1Mbps..2Mbps"])],
+            Design::Grid,
+            "is a range, which a grid has no points of",
+        ),
+        (
+            vec![axis("transport.scheduler", &["min-rtt"])],
+            lhs,
+            "needs a range of numbers: `transport.scheduler=min-rtt` is not one",
+        ),
+        (vec![rate(), rate()], Design::Grid, "varies twice"),
+        (vec![axis("seed", &["1", "2"])], Design::Grid, "`seed` cannot vary"),
+        (vec![axis("path.wifi.down.speed", &["1Mbps"])], Design::Grid, "unknown key `speed`"),
+        (vec![axis("path.wifi.down.rate", &["1Mbps", "fast"])], Design::Grid, "fast"),
+        (vec![axis("path.wifi.down.trace", &["none.csv"])], Design::Grid, "no such file"),
+    ] {
+        let error = Sweep::describe(request(axes, design, 1), &files).unwrap_err();
+        assert!(error.to_string().contains(message), "{error}");
+        assert!(!error.hint().is_empty() || message == "no such file", "{error}");
+    }
+    for (values, message) in [
+        (&["5Mbps..1Mbps"][..], "the range is empty"),
+        (&["1Mbps..1Mbps"], "the range is empty"),
+        (&["slow..fast"], "`slow` is not a number"),
+        (&["1kbps..1Mbps"], "its ends have the units `kbps` and `Mbps`"),
+        (&["1Mbps", "1Mbps"], "has the value `1Mbps` twice"),
+        (&["1..2", "5"], "beside other values"),
+        (&[], "has no values"),
+    ] {
+        let error = Axis::new("path.wifi.down.rate", &texts(values)).unwrap_err();
+        assert!(error.to_string().contains(message) && !error.hint().is_empty(), "{error}");
+    }
+}
+
+#[test]
+fn settings_that_do_not_fit_together_fail_in_their_rows_alone() {
+    // Each value is valid with the first of the other key; a stop before the start is not.
+    let axes = vec![axis("traffic.1.start", &["0s", "200ms"]), axis("traffic.1.stop", &["300ms", "100ms"])];
+    let sweep = Sweep::describe(request(axes, Design::Grid, 2), &files).unwrap();
+    let bytes = merged(&sweep, &[part(&sweep, 0..8)]).unwrap();
+    let summary = Summary::read(&sweep, &PartSource::Bytes(Bytes::from(bytes))).unwrap();
+    assert_eq!(summary.failed(), 2);
+    let table = summary.tables()[0].to_text(report::TextStyle::PLAIN);
+    assert!(table.contains("2 runs failed and have no figures"), "{table}");
+}
+
+#[test]
+fn other_version_of_the_program_is_refused() {
+    let mut spec = grid().spec().clone();
+    spec.tandem = "0.0.1".to_owned();
+    let error = Sweep::from_json(&spec.to_json()).unwrap_err();
+    assert!(error.to_string().contains("begun by tandem 0.0.1"), "{error}");
+    assert!(Sweep::from_json("{}").is_err() && Sweep::from_json("[").is_err());
+}
+
+fn run(sweep: &Sweep, directory: &Directory, jobs: usize, stop_after: u64) -> bool {
+    let stop = AtomicBool::new(false);
+    let progress = |done| stop.store(done >= stop_after, Ordering::Relaxed);
+    let control = Control { progress: &progress, stop: &stop };
+    run_local(sweep, directory, 0..sweep.runs(), NonZeroUsize::new(jobs).unwrap(), control).unwrap()
+}
+
+#[test]
+fn stopped_sweep_goes_on_and_gives_the_same_bytes() {
+    let sweep = grid();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sweep");
+    let mut finished = 0;
+    for stop_after in [3, 5] {
+        let directory = Directory::open(&path, &sweep).unwrap();
+        assert!(!run(&sweep, &directory, 2, stop_after));
+        let left: u64 =
+            directory.unfinished(0..sweep.runs()).unwrap().iter().map(|runs| runs.end - runs.start).sum();
+        assert!(sweep.runs() - left >= finished + stop_after, "finished runs are kept");
+        finished = sweep.runs() - left;
+    }
+    let directory = Directory::open(&path, &sweep).unwrap();
+    assert!(run(&sweep, &directory, 1, u64::MAX));
+    directory.finish(&sweep).unwrap();
+    assert!(std::fs::read(directory.dataset()).unwrap() == *WHOLE);
+    assert!(directory.unfinished(0..sweep.runs()).unwrap().is_empty());
+}
+
+#[test]
+fn shards_share_a_directory_and_cover_every_run_once() {
+    let sweep = grid();
+    let shards: Vec<Range<u64>> = (1..=5).map(|number| sweep.shard(number, 5)).collect();
+    assert_eq!(shards, [0..4, 4..9, 9..14, 14..19, 19..24]);
+    let folder = tempfile::tempdir().unwrap();
+    let stop = AtomicBool::new(false);
+    let control = Control { progress: &|_| {}, stop: &stop };
+    for shard in [3, 0, 4, 1, 2] {
+        let directory = Directory::open_for_shard(folder.path(), &sweep).unwrap();
+        let beside = Directory::open_for_shard(folder.path(), &sweep).unwrap();
+        assert!(Directory::open(folder.path(), &sweep).is_err(), "shards are under way");
+        assert!(run_local(&sweep, &directory, shards[shard].clone(), NonZeroUsize::MIN, control).unwrap());
+        assert!(beside.unfinished(shards[shard].clone()).unwrap().is_empty());
+    }
+    let directory = Directory::open(folder.path(), &sweep).unwrap();
+    directory.finish(&sweep).unwrap();
+    assert!(std::fs::read(directory.dataset()).unwrap() == *WHOLE);
+}
+
+#[test]
+fn directory_of_others_is_refused() {
+    let sweep = grid();
+    let folder = tempfile::tempdir().unwrap();
+    let refused = |path: &std::path::Path| Directory::open(path, &sweep).unwrap_err().to_string();
+    std::fs::write(folder.path().join("notes.txt"), "mine").unwrap();
+    assert!(refused(folder.path()).contains("holds `notes.txt` but no sweep.json"));
+    assert!(refused(&folder.path().join("notes.txt")).contains("is a file, not a directory"));
+    let path = folder.path().join("sweep");
+    let open = Directory::open(&path, &sweep).unwrap();
+    assert!(refused(&path).contains("another process runs the sweep"));
+    drop(open);
+    let other =
+        Sweep::describe(request(vec![axis("duration", &["200ms", "250ms"])], Design::Grid, 1), &files)
+            .unwrap();
+    let error = Directory::open(&path, &other).unwrap_err();
+    assert!(error.to_string().contains("another sweep: different varied keys or values"), "{error}");
+}
