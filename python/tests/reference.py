@@ -30,9 +30,15 @@ def _section(name: str, item: Any) -> str:
     return ""
 
 
+def _is_of_matplotlib(value: object) -> bool:
+    return str(getattr(value, "__module__", "")).startswith("matplotlib")
+
+
 def _class(item: type) -> str:
     inherited = [base for base in item.__mro__ if base.__module__.startswith("tandem_mptcp")]
     members = {name: value for base in reversed(inherited) for name, value in vars(base).items()}
+    # matplotlib adds `set` to each class of figures, with a text that depends on its version.
+    members = {name: value for name, value in members.items() if not _is_of_matplotlib(value)}
     parts = [_text(item)]
     attributes = _fields(item) | {
         name: inspect.getdoc(value) or ""
