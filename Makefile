@@ -7,7 +7,7 @@ export PATH := $(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
 # Continuous integration builds exactly the lock file.
 locked := $(if $(CI),--locked)
 
-.PHONY: help run test deb soak attack miri bench lint deny audit format clean web web-test web-lint python-test
+.PHONY: help run test deb docs soak attack miri bench lint deny audit format clean web web-test web-lint python-test
 
 help: ## list these targets
 	@echo "Tandem: which radio should carry which byte, and what does that cost?"
@@ -27,6 +27,10 @@ deb: ## a Debian package in target/debian, with cargo-deb
 	@sh scripts/prerequisites.sh deb
 	cargo build --release $(locked) -p tandem-cli
 	@sh scripts/deb.sh
+
+docs: ## build the site of the documentation into target/site; needs mdBook
+	@sh scripts/prerequisites.sh build
+	@sh scripts/docs.sh
 
 soak: ## a million connections against the adversary, on all cores; TANDEM_SEEDS=N for another number
 	@sh scripts/prerequisites.sh build

@@ -64,6 +64,14 @@ else
     python=no
 fi
 
+# The pages themselves are checked by the tests above, so that mdBook is never required.
+site=yes
+if command -v mdbook >/dev/null 2>&1; then
+    sh scripts/docs.sh
+else
+    site=no
+fi
+
 echo
 echo "Tests that need something special: $(wc -l <"$list")"
 for need in $unmet; do
@@ -72,6 +80,7 @@ for need in $unmet; do
 done
 [ $web = yes ] || echo "not run: the tests of the player's page, because Node is missing or too old"
 [ $python = yes ] || echo "not run: the tests of the Python package, because Python is missing or too old"
+[ $site = yes ] || echo "not run: the check of the documentation's site, because this machine has no mdBook (make docs)"
 if [ -z "$unmet" ] && [ $web = yes ] && [ $python = yes ]; then
     echo "All of them ran."
 elif [ "${CI:-}" = true ]; then

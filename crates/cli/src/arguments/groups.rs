@@ -5,7 +5,7 @@ use clap::{CommandFactory as _, FromArgMatches as _};
 use std::fmt::Write as _;
 
 /// Headings with the names of their commands. A command without a group is listed last.
-const GROUPS: [(&str, &[&str]); 6] = [
+pub(super) const GROUPS: [(&str, &[&str]); 6] = [
     ("First steps", &["init", "examples", "check"]),
     ("Simulation", &["run", "compare", "sweep", "map", "reproduce"]),
     ("Linux kernel", &["testbed", "emulate", "fidelity"]),

@@ -17,6 +17,8 @@ mod play;
 mod plot;
 mod profiles;
 mod proxy;
+#[cfg(test)]
+mod reference;
 mod reproduce;
 mod run;
 mod schema;
