@@ -42,5 +42,5 @@ find "$site" -type d | while read -r folder; do
     } >"$folder/index.html"
 done
 
-TANDEM_SITE="$site" cargo test --quiet ${CI:+--locked} -p tandem-cli --test cli built_site -- --ignored
+TANDEM_SITE="$site" cargo test --quiet ${CI:+--locked} --workspace --test cli built_site -- --ignored
 echo "the site: $site/index.html"
