@@ -6,7 +6,6 @@
 mod background;
 mod capture;
 mod errors;
-mod files;
 mod interrupt;
 mod page;
 mod papers;

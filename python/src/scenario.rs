@@ -1,10 +1,9 @@
 //! Scenarios: TOML text with the files that it names, and single keys set.
 
 use crate::errors;
-use crate::files::KnownFiles;
 use crate::interrupt::Watch;
 use crate::run::Run;
-use ::scenario::Setting;
+use ::scenario::{KeptFiles, Setting};
 use experiments::run::{Settings, simulate};
 use policy::PolicyConfig;
 use pyo3::prelude::*;
@@ -34,13 +33,14 @@ impl Scenario {
         files: BTreeMap<String, String>,
         title: Option<String>,
     ) -> PyResult<Self> {
-        let known = KnownFiles::new(&folder, files);
-        let mut inner = ::scenario::Scenario::parse_bytes(&name, toml, &known)
+        let files = KeptFiles::new(|file: &str| experiments::files::read(&folder.join(file)), files);
+        let mut inner = ::scenario::Scenario::parse_bytes(&name, toml, &files)
             .map_err(|found| errors::scenario(&found))?;
         if let Some(title) = title {
             inner.title = title;
         }
-        Ok(Self { name, folder, files: known.into_contents(), inner })
+        let files = files.into_contents();
+        Ok(Self { name, folder, files, inner })
     }
 
     /// The scenario with a key set to a value, as TOML or as text without quotes.

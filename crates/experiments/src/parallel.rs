@@ -40,6 +40,16 @@ pub fn map_while<T: Sync, R: Send>(
     results.into_iter().collect()
 }
 
+/// A progress of finished and all runs that never breaks.
+pub fn to_the_end(
+    progress: &(dyn Fn(usize, usize) + Sync),
+) -> impl Fn(usize, usize) -> ControlFlow<()> + Sync {
+    move |done, total| {
+        progress(done, total);
+        ControlFlow::Continue(())
+    }
+}
+
 /// Applies `work` to every item and its index with `jobs` threads, until it returns `None`. Items
 /// whose work has not begun by then have no result either.
 pub fn map_until<T: Sync, R: Send>(

@@ -3,6 +3,7 @@
 use core::cell::RefCell;
 use core::fmt::Write as _;
 use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
 
 /// Access to the files that a scenario names: traces, manifests and radio profiles.
 pub trait Files {
@@ -16,6 +17,36 @@ pub trait Files {
 impl<F: Fn(&str) -> Result<String, String>> Files for F {
     fn read(&self, path: &str) -> Result<String, String> {
         self(path)
+    }
+}
+
+/// Files that are read once, and kept by their names.
+#[derive(Debug)]
+pub struct KeptFiles<F> {
+    files: F,
+    contents: RefCell<BTreeMap<String, String>>,
+}
+
+impl<F: Files> KeptFiles<F> {
+    /// Reads from `files` all that `contents` does not have.
+    pub const fn new(files: F, contents: BTreeMap<String, String>) -> Self {
+        Self { files, contents: RefCell::new(contents) }
+    }
+
+    /// The contents given at the start, and of all files read.
+    pub fn into_contents(self) -> BTreeMap<String, String> {
+        self.contents.into_inner()
+    }
+}
+
+impl<F: Files> Files for KeptFiles<F> {
+    fn read(&self, path: &str) -> Result<String, String> {
+        if let Some(text) = self.contents.borrow().get(path) {
+            return Ok(text.clone());
+        }
+        let text = self.files.read(path)?;
+        self.contents.borrow_mut().insert(path.to_owned(), text.clone());
+        Ok(text)
     }
 }
 

@@ -14,7 +14,7 @@ mod short_key;
 mod used_trace;
 
 pub use docs::docs_markdown;
-pub use files::{Files, InputFile};
+pub use files::{Files, InputFile, KeptFiles};
 pub use schema::{Diagnostic, Place};
 pub use setting::{Setting, SettingError, SettingSpans};
 pub use used_trace::{UsedTrace, trace_diagnostic};

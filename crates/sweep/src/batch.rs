@@ -20,8 +20,8 @@ impl Sweep {
     /// Runs the runs of `indices` and returns their rows. `progress` receives the number of runs
     /// finished so far, from time to time; if it breaks, the rows of these runs are returned.
     ///
-    /// A run whose settings do not fit together has the reason in the column `error` and no
-    /// outcomes.
+    /// If the settings of a run do not fit together, its row has the reason in the column `error` and
+    /// no outcomes.
     ///
     /// # Errors
     /// The rows cannot be encoded.
@@ -58,10 +58,10 @@ impl Sweep {
         scenario: &Result<Scenario, SweepError>,
         progress: &mut dyn FnMut() -> ControlFlow<()>,
     ) -> Option<Vec<Cell>> {
-        let axes = &self.spec().axes;
+        let columns = self.columns();
         let given = point.policy.as_ref().map_or_else(String::new, ToString::to_string);
         let failed = |error: String| {
-            let mut cells = design_cells(axes, point, &given, Some(error));
+            let mut cells = design_cells(columns, point, &given, Some(error));
             cells.extend(self.spec().outcomes.iter().map(|_| Cell::Null));
             Some(cells)
         };
@@ -76,7 +76,7 @@ impl Sweep {
         experiment.sample = Duration::ZERO;
         let outcome = sim::run_until(&experiment, &mut |_| progress())?;
         let policy = experiment.device.policy.to_string();
-        let mut cells = design_cells(axes, point, &policy, None);
+        let mut cells = design_cells(columns, point, &policy, None);
         cells.extend(outcome_cells(&self.spec().outcomes, &experiment, &outcome));
         Some(cells)
     }

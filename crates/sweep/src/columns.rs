@@ -35,9 +35,9 @@ pub(crate) enum Cell {
 pub(crate) fn schema(spec: &Spec) -> SchemaRef {
     let mut fields = vec![Field::new("index", DataType::UInt64, false)];
     for axis in &spec.axes {
-        match AxisColumns::of(axis) {
-            AxisColumns::Words => fields.push(Field::new(&axis.key, DataType::Utf8, true)),
-            AxisColumns::Numbers { unit } => {
+        match Columns::of(axis) {
+            Columns::Words => fields.push(Field::new(&axis.key, DataType::Utf8, true)),
+            Columns::Numbers { unit } => {
                 fields.push(Field::new(number_column(&axis.key, unit), DataType::Float64, true));
                 fields.push(Field::new(format!("{}_text", axis.key), DataType::Utf8, true));
             }
@@ -60,15 +60,16 @@ pub(crate) fn schema(spec: &Spec) -> SchemaRef {
 }
 
 /// Columns of an axis.
-enum AxisColumns {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Columns {
     /// The text alone.
     Words,
     /// The number in an SI unit, and the text.
     Numbers { unit: &'static str },
 }
 
-impl AxisColumns {
-    fn of(axis: &Axis) -> Self {
+impl Columns {
+    pub(crate) fn of(axis: &Axis) -> Self {
         let texts = match &axis.values {
             Values::List(values) => values.clone(),
             Values::Range { .. } => axis.probes(),
@@ -87,11 +88,16 @@ fn number_column(key: &str, unit: &str) -> String {
 }
 
 /// Cells of the design of a run, before its outcomes.
-pub(crate) fn design_cells(axes: &[Axis], point: &Point, policy: &str, error: Option<String>) -> Vec<Cell> {
+pub(crate) fn design_cells(
+    columns: &[Columns],
+    point: &Point,
+    policy: &str,
+    error: Option<String>,
+) -> Vec<Cell> {
     let mut cells = vec![Cell::Count(point.index)];
-    for (axis, setting) in axes.iter().zip(&point.settings) {
+    for (columns, setting) in columns.iter().zip(&point.settings) {
         let text = sweep::shown(setting);
-        if let AxisColumns::Numbers { .. } = AxisColumns::of(axis) {
+        if let Columns::Numbers { .. } = columns {
             cells.push(si(text).map_or(Cell::Null, |si| Cell::Number(si.number)));
         }
         cells.push(Cell::Text(text.to_owned()));

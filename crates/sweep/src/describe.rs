@@ -4,12 +4,11 @@ use crate::columns::outcomes_of;
 use crate::spec::{Design, Outcome, PolicyText, ScenarioText, Spec};
 use crate::sweep::apply;
 use crate::{Axis, Sweep, SweepError};
-use core::cell::RefCell;
 use experiments::run::prepare;
-use scenario::{Files, Scenario, Setting};
+use scenario::{Files, KeptFiles, Scenario, Setting};
 use std::collections::BTreeMap;
 
-/// What a user gives for a sweep.
+/// The request of a user for a sweep.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
     /// Name of the scenario in messages.
@@ -27,13 +26,13 @@ pub struct Request {
 }
 
 impl Sweep {
-    /// Describes a sweep. Every value of a key is tried with the first values of the others; `files`
-    /// are read once and become part of the description.
+    /// Describes a sweep. Every value of a key is tried with the first values of the others. The
+    /// `files` are read once and become part of the description.
     ///
     /// # Errors
     /// An invalid scenario, value, policy or design.
     pub fn describe(request: Request, files: &dyn Files) -> Result<Self, SweepError> {
-        let files = RecordedFiles { files, read: RefCell::default() };
+        let files = KeptFiles::new(|path: &str| files.read(path), BTreeMap::new());
         let Request { name, text, design, axes, policies, seeds } = request;
         let mut axes = axes.into_iter().map(|axis| resolved(axis, &text)).collect::<Result<Vec<_>, _>>()?;
         let scenario = ScenarioText { name, text, files: BTreeMap::new() };
@@ -53,7 +52,7 @@ impl Sweep {
         let scenarios = probe(&spec, &mut axes, &files)?;
         spec.axes = axes;
         spec.outcomes = outcomes(&scenarios);
-        spec.scenario.files = files.read.into_inner();
+        spec.scenario.files = files.into_contents();
         let sweep = Self::new(spec)?;
         for policy in sweep.policies() {
             let fitting = scenarios.iter().map(|scenario| prepare(scenario, None, Some(policy)));
@@ -123,21 +122,4 @@ fn outcomes(scenarios: &[Scenario]) -> Vec<Outcome> {
         }
     }
     all
-}
-
-/// Files that pass through, with a copy of each.
-struct RecordedFiles<'a> {
-    files: &'a dyn Files,
-    read: RefCell<BTreeMap<String, String>>,
-}
-
-impl Files for RecordedFiles<'_> {
-    fn read(&self, path: &str) -> Result<String, String> {
-        if let Some(text) = self.read.borrow().get(path) {
-            return Ok(text.clone());
-        }
-        let text = self.files.read(path)?;
-        self.read.borrow_mut().insert(path.to_owned(), text.clone());
-        Ok(text)
-    }
 }

@@ -3,6 +3,7 @@
 //! The index of a run is the same on every machine. Seeds vary fastest, then policies, then the
 //! last list of values; points of a Latin hypercube vary slowest.
 
+use crate::columns::Columns;
 use crate::hypercube::Strata;
 use crate::spec::{Design, PolicyText, ScenarioText, Spec};
 use crate::value::unquoted;
@@ -24,6 +25,8 @@ pub struct Sweep {
     policies: Vec<PolicyConfig>,
     /// The sample of each axis with a range.
     strata: Vec<Option<Strata>>,
+    /// The columns of each axis.
+    columns: Vec<Columns>,
     schema: SchemaRef,
     runs: u64,
 }
@@ -87,6 +90,7 @@ impl Sweep {
             id: spec.id(),
             policies: policies(&spec)?,
             strata: spec.axes.iter().map(strata).collect(),
+            columns: spec.axes.iter().map(Columns::of).collect(),
             schema: columns::schema(&spec),
             runs,
             spec,
@@ -129,6 +133,11 @@ impl Sweep {
     /// Number of runs with the same settings: policies times seeds.
     pub(crate) fn runs_of_settings(&self) -> u64 {
         self.policies.len().max(1) as u64 * u64::from(self.spec.seeds)
+    }
+
+    /// The columns of each axis.
+    pub(crate) fn columns(&self) -> &[Columns] {
+        &self.columns
     }
 
     /// Columns of the dataset.

@@ -5,7 +5,7 @@ use clap::{CommandFactory as _, FromArgMatches as _};
 use std::fmt::Write as _;
 
 /// Headings with the names of their commands. A command without a group is listed last.
-pub(super) const GROUPS: [(&str, &[&str]); 6] = [
+const GROUPS: [(&str, &[&str]); 6] = [
     ("First steps", &["init", "examples", "check"]),
     ("Simulation", &["run", "compare", "sweep", "map", "reproduce"]),
     ("Linux kernel", &["testbed", "emulate", "fidelity"]),
@@ -21,7 +21,7 @@ pub(crate) fn parse() -> Result<Arguments, clap::Error> {
     Arguments::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
 }
 
-/// The command line, whose help lists the commands in groups.
+/// The command line. Its help lists the commands in groups.
 pub(crate) fn command() -> clap::Command {
     let command = Arguments::command();
     let list = list(&command);
@@ -30,33 +30,40 @@ pub(crate) fn command() -> clap::Command {
     ))
 }
 
+/// The commands by the heading of their group. Commands without a group are last, with no heading.
+/// Hidden ones and `help` are left out.
+pub(super) fn grouped(command: &clap::Command) -> Vec<(Option<&'static str>, Vec<&clap::Command>)> {
+    let shown = || command.get_subcommands().filter(|one| !one.is_hide_set() && one.get_name() != "help");
+    let members = |names: &[&str]| {
+        names.iter().filter_map(|name| shown().find(|one| one.get_name() == *name)).collect::<Vec<_>>()
+    };
+    let mut all: Vec<_> = GROUPS.iter().map(|(heading, names)| (Some(*heading), members(names))).collect();
+    let has_group = |one: &clap::Command| GROUPS.iter().any(|(_, names)| names.contains(&one.get_name()));
+    all.push((None, shown().filter(|one| !has_group(one)).collect()));
+    all.retain(|(_, members)| !members.is_empty());
+    all
+}
+
 /// The groups with a line for each command.
 fn list(command: &clap::Command) -> String {
     let styles = command.get_styles();
     let (header, literal) = (styles.get_header(), styles.get_literal());
-    let shown = command.get_subcommands().filter(|one| !one.is_hide_set());
-    let all: Vec<(&str, String)> = shown.map(|one| (one.get_name(), about(one))).collect();
-    let width = all.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-    let grouped = |name: &str| GROUPS.iter().any(|(_, names)| names.contains(&name));
+    let groups = grouped(command);
+    let names = groups.iter().flat_map(|(_, members)| members).map(|one| one.get_name());
+    let width = names.map(str::len).max().unwrap_or(0);
     let mut text = String::new();
-    let mut section = |heading: &str, members: Vec<&(&str, String)>| {
-        if members.is_empty() {
-            return;
-        }
-        let _ = writeln!(text, "{header}{heading}:{header:#}");
-        for (name, about) in members {
-            let _ = writeln!(text, "  {literal}{name:width$}{literal:#}  {about}");
+    for (heading, members) in groups {
+        let _ = writeln!(text, "{header}{}:{header:#}", heading.unwrap_or("Other"));
+        for one in members {
+            let _ = writeln!(text, "  {literal}{:width$}{literal:#}  {}", one.get_name(), about(one));
         }
         text.push('\n');
-    };
-    for (heading, names) in GROUPS {
-        section(heading, names.iter().filter_map(|name| all.iter().find(|(one, _)| one == name)).collect());
     }
-    section("Other", all.iter().filter(|(name, _)| !grouped(name)).collect());
     let _ = writeln!(text, "{header}Global options:{header:#}");
     text
 }
 
-fn about(command: &clap::Command) -> String {
+/// The first line of a command's help.
+pub(super) fn about(command: &clap::Command) -> String {
     command.get_about().map(ToString::to_string).unwrap_or_default()
 }

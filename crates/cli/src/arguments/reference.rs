@@ -1,6 +1,6 @@
 //! `docs/reference/cli.md`: the command line as a page. A test keeps it current.
 
-use super::groups::{GROUPS, command};
+use super::groups::{about, command, grouped};
 use clap::{Arg, Command};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -19,11 +19,11 @@ fn page() -> String {
     command.build();
     let mut text = INTRODUCTION.to_owned();
     for (heading, members) in grouped(&command) {
+        let heading = heading.unwrap_or("Other commands");
         let _ = write!(text, "\n## {heading}\n\n| Command | |\n|---|---|\n");
         for one in members {
             let name = one.get_name();
-            let about = one.get_about().map(ToString::to_string).unwrap_or_default();
-            let _ = writeln!(text, "| [`tandem {name}`](#tandem-{name}) | {} |", prose(&about));
+            let _ = writeln!(text, "| [`tandem {name}`](#tandem-{name}) | {} |", prose(&about(one)));
         }
     }
     let _ = write!(text, "\n## Global options\n");
@@ -36,23 +36,7 @@ fn page() -> String {
     text
 }
 
-/// The commands by group; those without a group are last.
-fn grouped(command: &Command) -> Vec<(&'static str, Vec<&Command>)> {
-    let visible = || command.get_subcommands().filter(|one| !one.is_hide_set() && one.get_name() != "help");
-    let mut all: Vec<(&str, Vec<&Command>)> = GROUPS
-        .iter()
-        .map(|(heading, names)| {
-            let members = names.iter().filter_map(|name| visible().find(|one| one.get_name() == *name));
-            (*heading, members.collect())
-        })
-        .collect();
-    let is_grouped = |one: &Command| GROUPS.iter().any(|(_, names)| names.contains(&one.get_name()));
-    all.push(("Other commands", visible().filter(|one| !is_grouped(one)).collect()));
-    all.retain(|(_, members)| !members.is_empty());
-    all
-}
-
-/// A command with its own commands below it. `path` is its name with those of its parents.
+/// Adds a command, with its own commands below it. `path` is its name with its parents' before it.
 fn section(text: &mut String, command: &Command, path: &str, level: usize) {
     let _ = write!(text, "\n{} {path}\n", "#".repeat(level));
     if let Some(about) = command.get_long_about().or(command.get_about()) {

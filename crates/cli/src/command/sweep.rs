@@ -11,8 +11,9 @@ use crate::setting_place::show_in_settings;
 use crate::signals;
 use experiments::parallel;
 use policy::PolicyConfig;
+use report::Page;
 use scenario::Scenario;
-use std::fs;
+use serde_json::Value;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use sweep::{
@@ -44,8 +45,13 @@ pub(crate) fn run(arguments: &Arguments, terminal: Terminal) -> Result<(), Failu
     let summary = Summary::read(&sweep, &PartSource::File(directory.dataset()))
         .map_err(|error| failure(error, &input))?;
     let made_by = provenance(arguments, &input, &scenario);
-    deliver(arguments, terminal, &summary, &made_by, &directory)
-        .map_err(|error| failure(error, &input))??;
+    let (json, page) = pages(&summary, &made_by);
+    let write = |name, content: &str| {
+        directory.write(name, content.as_bytes()).map_err(|error| failure(error, &input))
+    };
+    write("result.json", &output::pretty(&json))?;
+    write("report.html", &page.to_html())?;
+    print(arguments, terminal, &summary, &made_by, (&json, &page))?;
     terminal.note(&format!("\ndataset: {}", directory.dataset().display()));
     terminal.note(&format!("report: {}", path.join("report.html").display()));
     Ok(())
@@ -89,8 +95,8 @@ fn request(arguments: &Arguments, input: &Input, scenario: &Scenario) -> Result<
 /// A policy with the content of its file.
 fn policy(policy: &PolicyConfig) -> Result<PolicyText, Failure> {
     let read = |path: &str| {
-        fs::read_to_string(path).map_err(|error| Failure::Unreadable {
-            message: format!("cannot read `{path}`: {}", reason(&error)),
+        experiments::files::read(Path::new(path)).map_err(|reason| Failure::Unreadable {
+            message: format!("cannot read `{path}`: {reason}"),
             hint: "`tandem map` writes the file of `best-known`".to_owned(),
         })
     };
@@ -102,7 +108,7 @@ enum Stopped {
     Interrupted(Failure),
 }
 
-/// Runs what is left of `runs`.
+/// Runs the unfinished ones of `runs`.
 fn run_unfinished(
     arguments: &Arguments,
     terminal: Terminal,
@@ -131,24 +137,26 @@ fn run_unfinished(
     Err(Stopped::Interrupted(Failure::interrupted(&fate)))
 }
 
-/// Writes report and result, and prints the tables.
-fn deliver(
+/// Result and report, with their origin.
+fn pages(summary: &Summary<'_>, made_by: &Provenance) -> (Value, Page) {
+    let mut json = summary.to_json();
+    made_by.put_into(&mut json);
+    (json, made_by.add_to(summary.page()))
+}
+
+/// Prints the tables, or draws the chart that the arguments ask for.
+fn print(
     arguments: &Arguments,
     terminal: Terminal,
     summary: &Summary<'_>,
     made_by: &Provenance,
-    directory: &Directory,
-) -> Result<Result<(), Failure>, SweepError> {
-    let mut json = summary.to_json();
-    made_by.put_into(&mut json);
-    let page = made_by.add_to(summary.page());
-    directory.write("result.json", output::pretty(&json).as_bytes())?;
-    directory.write("report.html", page.to_html().as_bytes())?;
+    (json, page): (&Value, &Page),
+) -> Result<(), Failure> {
     let csv = || made_by.columns(summary.long_table()).to_csv();
-    let printed = arguments.plot.print_or(&page, terminal, || {
-        output::print(terminal, arguments.format, &summary.tables(), &json, csv)
-    });
-    Ok(printed.and_then(|()| arguments.plot.write(&page, terminal)))
+    arguments.plot.print_or(page, terminal, || {
+        output::print(terminal, arguments.format, &summary.tables(), json, csv)
+    })?;
+    arguments.plot.write(page, terminal)
 }
 
 fn provenance(arguments: &Arguments, input: &Input, scenario: &Scenario) -> Provenance {

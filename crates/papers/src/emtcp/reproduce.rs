@@ -9,6 +9,7 @@ use super::paper::{BATTERY_J, Case};
 use super::plan::{EMTCP_TABLE_ONE, Plan};
 use super::sensitivity::{Sensitivity, sensitivity};
 use core::ops::ControlFlow;
+use experiments::parallel;
 use experiments::stats::{estimate, mean};
 use mptcp::CongestionKind;
 use qoe::Level;
@@ -137,11 +138,7 @@ pub struct Reproduction {
 
 /// Runs everything; `progress` receives the number of finished runs and of all runs.
 pub fn reproduce(options: &Options, progress: &(dyn Fn(usize, usize) + Sync)) -> Reproduction {
-    let progress = |done, total| {
-        progress(done, total);
-        ControlFlow::Continue(())
-    };
-    reproduce_until(options, &progress).expect("nothing stops the runs")
+    reproduce_until(options, &parallel::to_the_end(progress)).expect("nothing stops the runs")
 }
 
 /// Like [`reproduce`], until `progress` breaks. Then there is no result.

@@ -130,11 +130,7 @@ pub struct Reproduction {
 
 /// Simulates everything; `progress` receives the number of finished runs and of all runs.
 pub fn reproduce(options: &Options, progress: &(dyn Fn(usize, usize) + Sync)) -> Reproduction {
-    let progress = |done, total| {
-        progress(done, total);
-        ControlFlow::Continue(())
-    };
-    reproduce_until(options, &progress).expect("nothing stops the runs")
+    reproduce_until(options, &parallel::to_the_end(progress)).expect("nothing stops the runs")
 }
 
 /// Like [`reproduce`], until `progress` breaks. Then there is no result.
