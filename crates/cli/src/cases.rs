@@ -8,7 +8,7 @@ use policy::PolicyConfig;
 use scenario::{Scenario, Setting};
 use std::path::{Path, PathBuf};
 
-/// Ends of keys whose values are files, and may be patterns.
+/// Ends of keys that name files. Their values may be patterns.
 const FILE_KEYS: [&str; 3] = [".trace", ".trace.file", ".manifest"];
 
 /// Every scenario with every combination of values and every policy; policies vary fastest, then

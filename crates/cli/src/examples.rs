@@ -104,7 +104,7 @@ impl Example {
         FILES.iter().filter(|file| self.text.contains(&format!("\"{}\"", file.written)))
     }
 
-    /// Text of a copy called `name`, whose files are beside it.
+    /// Text of a copy called `name`, with its files beside it.
     pub(crate) fn copy_text(&self, name: &str) -> String {
         let mut text = self.text.to_owned();
         for file in self.files() {

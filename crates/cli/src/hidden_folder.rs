@@ -97,7 +97,7 @@ pub(crate) fn remove_unfinished(parent: &Path) -> Result<u32, Failure> {
     Ok(removed)
 }
 
-/// Removes a hidden folder that nobody locks, and returns true, unless it has the only copy of
+/// Removes a hidden folder without a lock, and returns true, unless it has the only copy of
 /// earlier results. Other files and folders stay.
 fn remove_if_abandoned(path: &Path) -> io::Result<bool> {
     let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());

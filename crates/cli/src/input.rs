@@ -60,7 +60,7 @@ impl Input {
         Ok(Self::new(path, bytes))
     }
 
-    /// A scenario whose content was read from `path`.
+    /// A scenario with the content of `path`.
     pub(crate) fn new(path: &Path, bytes: Vec<u8>) -> Self {
         let file = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();

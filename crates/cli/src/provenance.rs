@@ -153,7 +153,7 @@ impl Provenance {
         constant(table, "run_id", &self.id())
     }
 
-    /// Adds the id as the last column to a time series, whose fields are never quoted.
+    /// Adds the id as the last column to a time series. Its fields are never quoted.
     pub(crate) fn id_in_series(&self, csv: &str) -> String {
         let id = self.id();
         let mut out = String::with_capacity(csv.len() + csv.len() / 4);

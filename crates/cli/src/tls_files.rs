@@ -56,12 +56,12 @@ fn client_with_name(options: &ClientTlsOptions, name: Option<&str>) -> Result<Cl
     })
 }
 
-/// Files of a listener, whose changes are followed.
+/// Files of a listener. Their changes are followed.
 pub(crate) fn files_of_server(options: &ServerTlsOptions) -> Vec<PathBuf> {
     [&options.certificate, &options.key, &options.clients].into_iter().flatten().cloned().collect()
 }
 
-/// Files of a client, whose changes are followed.
+/// Files of a client. Their changes are followed.
 pub(crate) fn files_of_client(options: &ClientTlsOptions) -> Vec<PathBuf> {
     [&options.ca, &options.client_cert, &options.client_key].into_iter().flatten().cloned().collect()
 }

@@ -55,7 +55,7 @@ pub fn proxy_http(bytes: &[u8]) {
     }
 }
 
-/// True if a head has no more fields than a proxy accepts, with those that another one added.
+/// True if a head has no more fields than a proxy accepts, with the fields that another proxy added.
 fn has_room(head: &[u8]) -> bool {
     head.windows(2).filter(|pair| pair == b"\r\n").count() <= http::MAX_FIELDS
 }

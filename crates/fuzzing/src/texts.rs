@@ -32,7 +32,7 @@ pub fn trace(bytes: &[u8]) {
     }
 }
 
-/// Checks that changes keep what they should, and that a written trace is read as the same capacity.
+/// Checks that changes keep the other properties, and that a written trace reads as the same capacity.
 fn check_trace(trace: &Trace) {
     let period = trace.period();
     assert!(period > Duration::ZERO, "a trace without duration");

@@ -69,7 +69,7 @@ fn description() -> Sweep {
     Sweep::describe(request, &|_: &str| Err("no files".to_owned())).expect("a valid sweep")
 }
 
-/// Runs a batch, whose description comes on the standard input, to the standard output.
+/// Reads the description of a batch from the standard input, and writes its part to the standard output.
 fn worker(first: &str, end: &str) {
     let mut json = String::new();
     std::io::stdin().read_to_string(&mut json).expect("a description");

@@ -1,7 +1,7 @@
 //! Parquet files of rows: encoding, and merging parts to one file with the same bytes always.
 //!
 //! The bytes of a Parquet file depend on how rows were grouped when they were written. A merged
-//! file therefore has full groups of [`GROUP_ROWS`] rows, whatever the parts were.
+//! file therefore has full groups of [`GROUP_ROWS`] rows, with any parts.
 
 use crate::columns::Cell;
 use crate::{Sweep, SweepError};
@@ -194,8 +194,8 @@ fn first_index(sweep: &Sweep, part: &PartSource) -> Result<Option<u64>, SweepErr
     Ok(None)
 }
 
-/// The values of a column of numbers in the order of the rows; NaN without a value. Empty if there is
-/// no such column.
+/// The values of a column of numbers in the order of the rows; NaN without a value. Empty without
+/// such a column.
 pub(crate) fn numbers(sweep: &Sweep, part: &PartSource, column: &str) -> Result<Vec<f64>, SweepError> {
     let mut values = Vec::new();
     for batch in open(sweep, part, Some(column))? {
@@ -209,7 +209,7 @@ pub(crate) fn numbers(sweep: &Sweep, part: &PartSource, column: &str) -> Result<
     Ok(values)
 }
 
-/// Number of rows of the dataset whose run failed, and the first reason.
+/// Number of failed runs in the dataset, and the first reason.
 pub(crate) fn failures(sweep: &Sweep, part: &PartSource) -> Result<(u64, Option<String>), SweepError> {
     let (mut count, mut first) = (0, None);
     for batch in open(sweep, part, Some("error"))? {

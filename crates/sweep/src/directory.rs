@@ -106,7 +106,7 @@ impl Directory {
         Ok(directory)
     }
 
-    /// The dataset, whose name is `sweep.parquet`.
+    /// The dataset, `sweep.parquet`.
     pub fn dataset(&self) -> PathBuf {
         self.path.join(DATASET)
     }

@@ -23,8 +23,8 @@ pub struct Control<'a> {
     pub stop: &'a AtomicBool,
 }
 
-/// Runs what is left of the runs `wanted` and keeps it in the directory. Returns true if all of them
-/// are finished.
+/// Runs the unfinished ones of the runs `wanted`, and keeps their parts in the directory. Returns
+/// true if all of them are finished.
 ///
 /// # Errors
 /// The first part that cannot be written; earlier parts are kept.

@@ -27,7 +27,7 @@ pub struct Spec {
     pub first_seed: u64,
     /// Number of seeds of each point.
     pub seeds: u32,
-    /// Columns of the dataset after those of the design.
+    /// Columns of the dataset after the columns of the design.
     pub outcomes: Vec<Outcome>,
 }
 

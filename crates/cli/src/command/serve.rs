@@ -143,7 +143,7 @@ impl Renewal {
     }
 }
 
-/// Prints the systemd unit with all options, whose database is in the state directory of the service.
+/// Prints the systemd unit with all options. Its database is in the state directory of the service.
 fn unit(options: &ServeOptions) -> Result<(), Failure> {
     let ServeOptions {
         listen,

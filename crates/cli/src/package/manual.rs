@@ -56,7 +56,7 @@ pub(super) fn pages(date: &str) -> Vec<Page> {
     pages
 }
 
-/// Adds the page of `command`, whose enclosing commands are `parents`, and those of its subcommands.
+/// Adds the pages of `command` and of its subcommands. `parents` are its enclosing commands.
 fn add_commands(command: &Command, parents: &[&str], date: &str, pages: &mut Vec<Page>) {
     let name = command.get_display_name().unwrap_or_else(|| command.get_name());
     pages.push(Page {
@@ -180,7 +180,7 @@ fn source() -> String {
     format!("tandem {}", env!("CARGO_PKG_VERSION"))
 }
 
-/// A page and the sections at its end, whose preamble the page has already.
+/// A page and the sections at its end. The preamble is a part of the page.
 fn join(page: &str, end: &Roff) -> String {
     let preamble = Roff::new().render();
     let end = end.render();

@@ -42,7 +42,7 @@ pub(crate) fn from_traces(traces: &[PathBuf], file: &Path) -> Result<String, Fai
     Ok(text)
 }
 
-/// Groups traces to paths. Files whose names differ in a direction only are one path.
+/// Groups traces to paths. Files with names that differ in a direction only are one path.
 fn groups(traces: &[PathBuf], folder: &Path) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for trace in traces {

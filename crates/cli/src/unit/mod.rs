@@ -106,7 +106,7 @@ impl Unit {
         output::write(&self.text(Origin::Command, &program, arguments, secrets))
     }
 
-    /// The unit of a package, whose program is /usr/bin/tandem.
+    /// The unit of a package, for the program /usr/bin/tandem.
     pub(crate) fn packaged(self, arguments: &[&str]) -> String {
         self.text(Origin::Package, Path::new(PACKAGED_PROGRAM), arguments, &[])
     }

@@ -95,7 +95,7 @@ pub(crate) fn stored_ids(serving: &Serving) -> BTreeSet<String> {
     }
 }
 
-/// A collector whose database is on a file system of 3 MiB that a file fills.
+/// A collector with its database on a file system of 3 MiB that a file fills.
 #[test]
 #[ignore = "needs root"]
 fn needs_root_full_disk_refuses_records_until_there_is_room() {

@@ -38,7 +38,7 @@ fn place(ca: &Authority) -> Place {
     place
 }
 
-/// Starts a collector with TLS and further options, whose log goes to `log`.
+/// Starts a collector with TLS and further options. It logs to `log`.
 fn serving(place: &Place, options: &[&str]) -> Serving {
     let log = fs::File::create(place.path().join("log")).expect("our folder");
     let begin = ["serve", "--listen", "127.0.0.1:0", "--database", "s.db"];
@@ -310,7 +310,7 @@ fn units_hand_private_keys_over_as_credentials() {
     for unit in [serve, gateway, place.done(&["proxy", "unit"]), place.done(&["serve", "unit"])] {
         assert!(unit.contains("\nGroup=tandem\n"), "{unit}");
     }
-    // A service reads a credential whatever its mode shows.
+    // A service reads a credential with any mode.
     fs::set_permissions(place.path().join("127.0.0.1.key"), fs::Permissions::from_mode(0o440)).expect("ours");
     let mut command = place.command(&["-q", "serve", "--listen", "127.0.0.1:0", "--database", "s.db"]);
     command.args(["--tls-cert", "127.0.0.1.crt", "--tls-key", &format!("{here}/127.0.0.1.key")]);

@@ -153,7 +153,7 @@ fn refusal_of_the_upstream_is_answered_and_logged_with_its_reason() {
     let far = begin(configured(""));
     let at = far.status().expect("it answers")["listening"][0]["address"].as_str().expect("text").to_owned();
     let upstream = format!("[upstream]\naddress = '{at}'\nprotocol = 'tcp'\n");
-    // Both proxies have rules, and only those of the first allow the destination.
+    // Both proxies have rules, and only the first proxy allows the destination.
     let place = configured(&upstream);
     let text = place.read("proxy.toml").replace("['127.0.0.0/8']", "['127.0.0.0/8', '10.1.0.0/16']");
     place.write("proxy.toml", &text);

@@ -147,7 +147,7 @@ fn series_of_every_run_are_kept_if_asked() {
     assert_eq!(kept, alone);
 }
 
-/// A scenario whose run takes days, with few samples.
+/// A scenario with few samples that takes days to run.
 fn endless() -> String {
     TINY.replace("\"4s\"", "\"100h\"").replace("500ms\"\n\n[device]", "1h\"\n\n[device]")
 }

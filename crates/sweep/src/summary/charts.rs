@@ -9,7 +9,7 @@ use report::{Axis, Estimate, Heat, Line, Lines};
 const MIN_LINE: usize = 3;
 /// Maximum number of lines in a chart, which is that of distinct colours.
 const MAX_LINES: usize = 6;
-/// Maximum number of columns whose values can be read.
+/// Maximum number of columns with legible values.
 const MAX_COLUMNS: usize = 12;
 
 /// A heat map of each main figure over the two factors with the most values.

@@ -75,7 +75,7 @@ impl<'a> Summary<'a> {
         page::page(self)
     }
 
-    /// Number of runs whose settings did not fit together.
+    /// Number of runs with settings that did not fit together.
     pub const fn failed(&self) -> u64 {
         self.failed
     }

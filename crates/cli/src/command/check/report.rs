@@ -25,7 +25,7 @@ pub(super) struct CheckedFile {
 #[derive(Default)]
 struct Finding {
     severity: &'static str,
-    /// The file with the problem: the checked one, or one that it names.
+    /// The file with the problem: the checked file, or a file that it names.
     file: String,
     line: Option<usize>,
     column: Option<usize>,

@@ -21,7 +21,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// Time after which a request counts as unanswered.
 const MAX_WAIT: Duration = Duration::from_secs(20);
 
-/// What the clients saw.
+/// Observations of the clients.
 #[derive(Default)]
 struct Seen {
     /// Response times in microseconds.

@@ -8,7 +8,7 @@ use std::num::NonZero;
 use std::process::Command;
 use std::sync::Mutex;
 
-/// Pages whose content is generated; their examples have tests of their own.
+/// Generated pages. Their examples have tests of their own.
 const GENERATED: [&str; 3] =
     ["docs/reference/cli.md", "docs/reference/python.md", "docs/reference/scenario.md"];
 

@@ -9,7 +9,7 @@ use std::path::Path;
 /// Sections of a page of the gallery, in their order.
 const SECTIONS: [&str; 4] = ["Scenario", "Command", "Answer", "What the model leaves out"];
 
-/// Compares the pictures of a page with those that its commands drew in `folder`, by their names.
+/// Compares the pictures of a page with the drawings of its commands in `folder`, by their names.
 /// With `UPDATE_DOCS` it replaces the former.
 pub(super) fn check_pictures(page: &Page, folder: &Path) -> Result<(), String> {
     for link in page.links.iter().filter(|link| link.is_image) {

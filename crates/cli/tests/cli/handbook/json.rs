@@ -4,10 +4,10 @@ use crate::support::{Place, repository};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// Members whose own members are names from the input or from a protocol, such as a path's.
+/// Members that hold names from the input or from a protocol, such as a path's.
 const MAPS: [&str; 5] = ["figures", "difference_percent", "options", "values", "percentiles"];
 
-/// Names of all members below a value, without those of `MAPS`.
+/// Names of all members below a value, except below a member of `MAPS`.
 fn members(value: &Value, into: &mut BTreeSet<String>) {
     match value {
         Value::Object(object) => {

@@ -46,7 +46,7 @@ impl Block {
         Some(rest.trim_start_matches(':').trim())
     }
 
-    /// Names of what its commands need, from its note. With `sudo` they need `root`.
+    /// Names of the needs of its commands, from its note. With `sudo` they need `root`.
     pub(super) fn needs(&self) -> Vec<&str> {
         let mut needs: Vec<&str> =
             self.note("needs").map(|list| list.split(", ").collect()).unwrap_or_default();

@@ -93,7 +93,7 @@ pub(super) fn with_free_ports(page: Page) -> Page {
     Page::parse(&page.name, text)
 }
 
-/// Runs a shell script whose background jobs end with it. Returns whether it succeeded, and both
+/// Runs a shell script, and ends its background jobs with it. Returns true if it succeeded, and both
 /// output streams as one text.
 fn run_script(script: &str, folder: &Path) -> (bool, String) {
     let bin = folder.join(".bin");

@@ -28,7 +28,7 @@ impl Machine {
         machine
     }
 
-    /// A Debian machine whose packages have these versions.
+    /// A Debian machine with these versions of packages.
     fn debian(user: u32, rustc: &str, cargo: &str, rustup: &str) -> Self {
         let machine = Self::new(user);
         let policy = format!(

@@ -1,4 +1,4 @@
-//! Daemons whose system calls fail at random: descriptors, disk and memory run out, calls are
+//! Daemons with system calls that fail at random: descriptors, disk and memory run out, calls are
 //! interrupted, transfers are short, netlink overruns, datagrams vanish, helper programs die.
 //!
 //! In each round a daemon works while faults are injected, and must then work without any. In the end
@@ -70,7 +70,7 @@ impl Daemon {
         println!("{} faults survived: {injected:?}", injected.values().sum::<u64>());
     }
 
-    /// What each open descriptor is, such as `socket:[123]`.
+    /// Kind of each open descriptor, such as `socket:[123]`.
     fn descriptors(&self) -> Vec<String> {
         let all = std::fs::read_dir(format!("/proc/{}/fd", self.process)).expect("it runs");
         let links = all.flatten().filter_map(|entry| std::fs::read_link(entry.path()).ok());
@@ -87,7 +87,7 @@ fn splice_pipes() -> usize {
     2 * thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// The log of a daemon, in a file: nobody reads a pipe while it works.
+/// The log of a daemon. It is a file, because a pipe without a reader would fill.
 fn log_to(place: &Place, command: &mut Command) {
     command.stderr(File::create(place.path().join("log")).expect("the folder is ours"));
 }

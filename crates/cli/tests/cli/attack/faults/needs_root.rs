@@ -1,4 +1,4 @@
-//! The agent and the gateway, on a device whose Wi-Fi comes and goes.
+//! The agent and the gateway, on a device with Wi-Fi that comes and goes.
 
 use super::{Daemon, log_to, splice_pipes};
 use crate::agent::needs_root::gateway::{self, settings, up_command};
@@ -29,7 +29,7 @@ fn set_wifi(net: &Testnet, is_up: bool) {
     }
 }
 
-/// Sends datagrams over LTE to a port where nobody listens.
+/// Sends datagrams over LTE to a port without a listener.
 fn use_lte(net: &Testnet) {
     let sent = net.device.run(|| {
         let socket = UdpSocket::bind("10.2.0.2:0").expect("the address is there");
