@@ -9,12 +9,15 @@ const files = (await readdir(out, { recursive: true })).filter((name) => name.en
 // These allow 20 ms for the first frame, so no other tests run beside them.
 const isTimingTest = (name) => /^(e2e.accuracy|kernel.mptcp)/.test(name);
 
+/** Longest time of a test file (ms): several times what the longest takes, so only a hang ends there. */
+const TIMEOUT_MS = 600_000;
+
 /** Skipped tests, each with its reason. */
 const skipped = [];
 
 /** Runs test files, `concurrency` at a time. */
 async function runFiles(names, concurrency) {
-  const tests = run({ files: names.map((name) => join(process.cwd(), out, name)), concurrency });
+  const tests = run({ files: names.map((name) => join(process.cwd(), out, name)), concurrency, timeout: TIMEOUT_MS });
   tests.on('test:fail', () => {
     process.exitCode = 1;
   });
