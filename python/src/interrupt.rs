@@ -1,5 +1,6 @@
 //! Progress of a run without the GIL: signals and the caller's function.
 
+use crate::steer::Failure;
 use pyo3::prelude::*;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -13,15 +14,21 @@ pub(crate) struct Watch {
     progress: Option<Py<PyAny>>,
     last: Instant,
     failure: Option<PyErr>,
+    steering: Failure,
 }
 
 impl Watch {
-    pub(crate) fn new(progress: Option<Py<PyAny>>) -> Self {
-        Self { progress, last: Instant::now(), failure: None }
+    /// Also watches the Python code that steers the run.
+    pub(crate) fn new(progress: Option<Py<PyAny>>, steering: Failure) -> Self {
+        Self { progress, last: Instant::now(), failure: None, steering }
     }
 
-    /// Takes the finished share, from 0 to 1. Breaks if a signal or the function raised an exception.
+    /// Takes the finished share, from 0 to 1. Breaks if a signal, the function or the
+    /// steering code raised an exception.
     pub(crate) fn report(&mut self, share: f64) -> ControlFlow<()> {
+        if self.steering.is_set() {
+            return ControlFlow::Break(());
+        }
         if self.last.elapsed() < CHECK_INTERVAL {
             return ControlFlow::Continue(());
         }
@@ -41,7 +48,7 @@ impl Watch {
 
     /// Ends the watch: the exception that stopped the run, or a last call with share 1.
     pub(crate) fn finish(self, py: Python<'_>) -> PyResult<()> {
-        match (self.failure, self.progress) {
+        match (self.steering.take().or(self.failure), self.progress) {
             (Some(error), _) => Err(error),
             (None, Some(progress)) => progress.call1(py, (1.0,)).map(drop),
             (None, None) => Ok(()),

@@ -13,6 +13,7 @@ mod profiles;
 mod run;
 mod scenario;
 mod series;
+mod steer;
 mod values;
 
 use pyo3::prelude::*;
@@ -31,6 +32,10 @@ mod _native {
     use crate::run::Run;
     #[pymodule_export]
     use crate::scenario::Scenario;
+    #[pymodule_export]
+    use crate::steer::{
+        Action, Candidate, CoupledSubflow, Coupling, RateSample, SchedulerContext, SubflowView, Window,
+    };
     #[pymodule_export]
     use crate::values::{document, value};
     use pyo3::prelude::*;

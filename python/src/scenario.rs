@@ -3,13 +3,22 @@
 use crate::errors;
 use crate::interrupt::Watch;
 use crate::run::Run;
+use crate::steer::{Factory, Failure};
 use ::scenario::{KeptFiles, Setting};
 use experiments::run::{Settings, simulate};
 use policy::PolicyConfig;
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use units::Seed;
+
+/// A policy by its written form, or a `tandem_mptcp._factories.Factory`.
+#[derive(FromPyObject)]
+enum PolicyArgument {
+    Name(String),
+    Factory(Py<PyAny>),
+}
 
 /// A valid scenario, which never changes.
 #[pyclass(frozen, module = "tandem_mptcp._native")]
@@ -54,19 +63,36 @@ impl Scenario {
         Self::new(self.name.clone(), text.as_bytes(), self.folder.clone(), files, title)
     }
 
-    /// Simulates the scenario without holding the GIL.
+    /// Simulates the scenario without holding the GIL. Scheduler and congestion control are each a
+    /// `tandem_mptcp._factories.Factory`.
+    #[allow(clippy::too_many_arguments, reason = "the arguments of `tandem_mptcp.Scenario.run`")]
     fn run(
         &self,
         py: Python<'_>,
         seed: Option<u64>,
-        policy: Option<&str>,
+        policy: Option<PolicyArgument>,
         progress: Option<Py<PyAny>>,
+        scheduler: Option<&Bound<'_, PyAny>>,
+        congestion: Option<&Bound<'_, PyAny>>,
         capture: bool,
     ) -> PyResult<Run> {
-        let policy: Option<PolicyConfig> =
-            policy.map(str::parse).transpose().map_err(|error| errors::policy(&error))?;
-        let settings = Settings { seed: seed.map(Seed::new), policy, capture };
-        let mut watch = Watch::new(progress);
+        let failure = Failure::default();
+        let factory = |make: &Bound<'_, PyAny>| {
+            Factory::new(make, self.inner.experiment.paths.iter().map(|path| &*path.name), &failure)
+        };
+        let policy: Option<PolicyConfig> = match policy {
+            None => None,
+            Some(PolicyArgument::Name(text)) => Some(text.parse().map_err(|error| errors::policy(&error))?),
+            Some(PolicyArgument::Factory(make)) => Some(factory(make.bind(py))?.into()),
+        };
+        let settings = Settings {
+            seed: seed.map(Seed::new),
+            policy,
+            scheduler: scheduler.map(&factory).transpose()?.map(|one| Arc::new(one).into()),
+            congestion: congestion.map(&factory).transpose()?.map(|one| Arc::new(one).into()),
+            capture,
+        };
+        let mut watch = Watch::new(progress, failure);
         let run = py.detach(|| simulate(&self.inner, &settings, &mut |share| watch.report(share)));
         let run = run.map_err(|error| errors::policy(&error))?;
         watch.finish(py)?;

@@ -21,7 +21,17 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-from ._native import __version__
+from ._native import (
+    Action,
+    Candidate,
+    CoupledSubflow,
+    Coupling,
+    RateSample,
+    SchedulerContext,
+    SubflowView,
+    Window,
+    __version__,
+)
 from .captures import (
     Capture,
     Carried,
@@ -31,9 +41,11 @@ from .captures import (
     Transfer,
     capture,
 )
+from .congestion import CongestionControl
 from .errors import CaptureError, Diagnostic, PolicyError, ScenarioError, TandemError
 from .outcome import Outcome
 from .papers import Reproduction, reproduce
+from .policies import AppState, DeviceState, PathState, PathStates, Policy
 from .profiles import Profile, profiles
 from .results import (
     Background,
@@ -48,6 +60,7 @@ from .results import (
     Warning,
 )
 from .scenario import Scenario
+from .schedulers import Scheduler
 from .series import Series
 
 if TYPE_CHECKING:
@@ -56,11 +69,18 @@ if TYPE_CHECKING:
     from . import plot as plot
 
 __all__ = [
+    "Action",
+    "AppState",
     "Background",
+    "Candidate",
     "Capture",
     "CaptureError",
     "Carried",
+    "CongestionControl",
     "Connection",
+    "CoupledSubflow",
+    "Coupling",
+    "DeviceState",
     "Diagnostic",
     "Distribution",
     "Energy",
@@ -69,19 +89,27 @@ __all__ = [
     "MptcpConnection",
     "Outcome",
     "Path",
+    "PathState",
+    "PathStates",
     "Paths",
+    "Policy",
     "PolicyError",
     "PowerState",
     "Profile",
+    "RateSample",
     "Reproduction",
     "RoundTrip",
     "Scenario",
     "ScenarioError",
+    "Scheduler",
+    "SchedulerContext",
     "Series",
     "Subflow",
+    "SubflowView",
     "TandemError",
     "Transfer",
     "Warning",
+    "Window",
     "__version__",
     "capture",
     "plot",

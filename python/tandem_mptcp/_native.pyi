@@ -1,16 +1,29 @@
 """Types of the native module; the package's classes wrap its values."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import final
 
+from ._factories import Factory
+from .congestion import CongestionControl
+from .policies import Policy
+from .schedulers import Scheduler
+
 __all__ = [
+    "Action",
+    "Candidate",
     "Capture",
+    "CoupledSubflow",
+    "Coupling",
     "Page",
+    "RateSample",
     "Reproduction",
     "Run",
     "Scenario",
+    "SchedulerContext",
+    "SubflowView",
+    "Window",
     "__version__",
     "capture",
     "document",
@@ -50,8 +63,10 @@ class Scenario:
     def run(
         self,
         seed: int | None,
-        policy: str | None,
+        policy: str | Factory[Policy] | None,
         progress: Callable[[float], object] | None,
+        scheduler: Factory[Scheduler] | None,
+        congestion: Factory[CongestionControl] | None,
         capture: bool,
     ) -> Run: ...
 
@@ -88,3 +103,185 @@ class Reproduction:
     def json(self) -> str: ...
     def runs_csv(self) -> str: ...
     def page(self) -> Page: ...
+
+@final
+class Candidate:
+    def __new__(
+        cls,
+        path: int,
+        path_name: str,
+        srtt_s: float,
+        rtt_variation_s: float,
+        mss_bytes: int,
+        cwnd_bytes: int,
+        slow_start: bool,
+        queued_bytes: int,
+        room_bytes: int,
+    ) -> Candidate: ...
+    @property
+    def path(self) -> int: ...
+    @property
+    def path_name(self) -> str: ...
+    @property
+    def srtt_s(self) -> float: ...
+    @property
+    def rtt_variation_s(self) -> float: ...
+    @property
+    def mss_bytes(self) -> int: ...
+    @property
+    def cwnd_bytes(self) -> int: ...
+    @property
+    def slow_start(self) -> bool: ...
+    @property
+    def queued_bytes(self) -> int: ...
+    @property
+    def room_bytes(self) -> int: ...
+    def __getnewargs__(self) -> tuple[object, ...]: ...
+
+@final
+class SchedulerContext:
+    def __new__(
+        cls,
+        now_s: float,
+        len_bytes: int,
+        unsent_bytes: int,
+        window_bytes: int,
+    ) -> SchedulerContext: ...
+    @property
+    def now_s(self) -> float: ...
+    @property
+    def len_bytes(self) -> int: ...
+    @property
+    def unsent_bytes(self) -> int: ...
+    @property
+    def window_bytes(self) -> int: ...
+    def __getnewargs__(self) -> tuple[object, ...]: ...
+
+@final
+class SubflowView:
+    def __new__(
+        cls,
+        now_s: float,
+        mss_bytes: int,
+        srtt_s: float,
+        in_flight_bytes: int,
+        rtt_s: float | None,
+        min_rtt_s: float | None,
+        una_bytes: int,
+        recovering: bool,
+    ) -> SubflowView: ...
+    @property
+    def now_s(self) -> float: ...
+    @property
+    def mss_bytes(self) -> int: ...
+    @property
+    def srtt_s(self) -> float: ...
+    @property
+    def in_flight_bytes(self) -> int: ...
+    @property
+    def rtt_s(self) -> float | None: ...
+    @property
+    def min_rtt_s(self) -> float | None: ...
+    @property
+    def una_bytes(self) -> int: ...
+    @property
+    def recovering(self) -> bool: ...
+    def __getnewargs__(self) -> tuple[object, ...]: ...
+
+@final
+class RateSample:
+    def __new__(
+        cls,
+        delivered_bytes: int,
+        prior_delivered_bytes: int,
+        newly_delivered_bytes: int,
+        newly_lost_bytes: int,
+        interval_s: float,
+        app_limited: bool,
+        rtt_s: float | None,
+        in_flight_bytes: int,
+    ) -> RateSample: ...
+    @property
+    def delivered_bytes(self) -> int: ...
+    @property
+    def prior_delivered_bytes(self) -> int: ...
+    @property
+    def newly_delivered_bytes(self) -> int: ...
+    @property
+    def newly_lost_bytes(self) -> int: ...
+    @property
+    def interval_s(self) -> float: ...
+    @property
+    def app_limited(self) -> bool: ...
+    @property
+    def rtt_s(self) -> float | None: ...
+    @property
+    def in_flight_bytes(self) -> int: ...
+    def __getnewargs__(self) -> tuple[object, ...]: ...
+
+@final
+class CoupledSubflow:
+    def __new__(
+        cls,
+        path: int,
+        cwnd_bytes: int,
+        srtt_s: float,
+        rate_bytes_per_s: float,
+        energy_cost_j_per_byte: float | None,
+        shared_value: int,
+    ) -> CoupledSubflow: ...
+    @property
+    def path(self) -> int: ...
+    @property
+    def cwnd_bytes(self) -> int: ...
+    @property
+    def srtt_s(self) -> float: ...
+    @property
+    def rate_bytes_per_s(self) -> float: ...
+    @property
+    def energy_cost_j_per_byte(self) -> float | None: ...
+    @property
+    def shared_value(self) -> int: ...
+    def __getnewargs__(self) -> tuple[object, ...]: ...
+
+@final
+class Coupling:
+    def __new__(
+        cls,
+        subflows: tuple[CoupledSubflow, ...],
+        own: CoupledSubflow | None,
+    ) -> Coupling: ...
+    @property
+    def subflows(self) -> tuple[CoupledSubflow, ...]: ...
+    @property
+    def own(self) -> CoupledSubflow | None: ...
+    def __getnewargs__(self) -> tuple[object, ...]: ...
+
+@final
+class Window:
+    cwnd_bytes: int
+    ssthresh_bytes: int
+    def __new__(cls, cwnd_bytes: int, ssthresh_bytes: int) -> Window: ...
+    @property
+    def in_slow_start(self) -> bool: ...
+    def slow_start(self, acked_bytes: int) -> int: ...
+    def halve(self, subflow: SubflowView) -> None: ...
+    def __getnewargs__(self) -> tuple[int, int]: ...
+
+@final
+class Action:
+    @staticmethod
+    def backup(path: int | str) -> Action: ...
+    @staticmethod
+    def regular(path: int | str) -> Action: ...
+    @staticmethod
+    def open(path: int | str) -> Action: ...
+    @staticmethod
+    def close(path: int | str) -> Action: ...
+    @staticmethod
+    def share(shares: Sequence[float]) -> Action: ...
+    @staticmethod
+    def offload(costly: Sequence[bool], share: float) -> Action: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    def __reduce__(self) -> tuple[object, tuple[object, ...]]: ...

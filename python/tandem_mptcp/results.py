@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, SupportsIndex, overload
+from typing import Any, Generic, Protocol, SupportsIndex, TypeVar, overload
 
 __all__ = [
     "Background",
@@ -20,6 +20,37 @@ __all__ = [
 ]
 
 Json = dict[str, Any]
+
+
+class Named(Protocol):
+    """A thing with a name."""
+
+    @property
+    def name(self) -> str:
+        """The name."""
+        ...
+
+
+T = TypeVar("T", bound=Named)
+
+
+class ByName(tuple[T, ...], Generic[T]):
+    """A tuple of named things, by number or by name."""
+
+    __slots__ = ()
+
+    @overload
+    def __getitem__(self, key: SupportsIndex | str) -> T: ...
+    @overload
+    def __getitem__(self, key: slice) -> tuple[T, ...]: ...
+    def __getitem__(self, key: SupportsIndex | slice | str) -> T | tuple[T, ...]:
+        if not isinstance(key, str):
+            return super().__getitem__(key)
+        for one in self:
+            if one.name == key:
+                return one
+        names = ", ".join(one.name for one in self)
+        raise KeyError(f"no path {key!r}; the paths are {names}")
 
 
 @dataclass(frozen=True)
@@ -191,7 +222,7 @@ class Path:
         return cls(**{**data, **nested})
 
 
-class Paths(tuple[Path, ...]):
+class Paths(ByName[Path]):
     """The paths of a run in the order of the scenario, by number or by name.
 
     >>> import tandem_mptcp as tm
@@ -203,19 +234,6 @@ class Paths(tuple[Path, ...]):
     """
 
     __slots__ = ()
-
-    @overload
-    def __getitem__(self, key: SupportsIndex | str) -> Path: ...
-    @overload
-    def __getitem__(self, key: slice) -> tuple[Path, ...]: ...
-    def __getitem__(self, key: SupportsIndex | slice | str) -> Path | tuple[Path, ...]:
-        if not isinstance(key, str):
-            return super().__getitem__(key)
-        for path in self:
-            if path.name == key:
-                return path
-        names = ", ".join(path.name for path in self)
-        raise KeyError(f"no path {key!r}; the paths are {names}")
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from . import _native
+from ._factories import factory
+from .congestion import CongestionControl
 from .outcome import Outcome
+from .policies import Policy
+from .schedulers import Scheduler
 
 __all__ = ["Scenario"]
 
@@ -107,9 +111,11 @@ class Scenario:
     def run(
         self,
         seed: int | None = None,
-        policy: str | None = None,
+        policy: str | Policy | Callable[[], Policy] | None = None,
         progress: Callable[[float], object] | None = None,
         *,
+        scheduler: str | Scheduler | Callable[[], Scheduler] | None = None,
+        congestion: str | CongestionControl | Callable[[], CongestionControl] | None = None,
         capture: bool = False,
     ) -> Outcome:
         """Simulates the scenario. The same seed gives the same outcome, byte for byte.
@@ -120,9 +126,29 @@ class Scenario:
         every packet at the device's interfaces, in memory. Other threads run meanwhile, and Ctrl-C
         stops the run.
 
-        Raises ``PolicyError`` if the policy is unknown, or the device cannot follow it.
+        ``policy``, ``scheduler`` and ``congestion`` are also objects of ``tm.Policy``,
+        ``tm.Scheduler`` and ``tm.CongestionControl`` in Python. An object is a pattern: the run uses
+        copies by ``copy.deepcopy``, one for the device, for each connection, for each subflow. A
+        class, or a function without arguments, is called for each instead. An exception in their
+        methods ends the run and is raised here.
+
+        Raises ``PolicyError`` if the policy is unknown, or the device cannot follow it, and
+        ``ScenarioError`` for an unknown name of a scheduler or a congestion control.
         """
-        return Outcome(self._native.run(seed, policy, progress, capture))
+        scenario = self
+        if isinstance(scheduler, str):
+            scenario, scheduler = scenario.set("transport.scheduler", scheduler), None
+        if isinstance(congestion, str):
+            scenario, congestion = scenario.set("transport.congestion", congestion), None
+        run = scenario._native.run(
+            seed,
+            policy if isinstance(policy, str) else factory("policy", policy, Policy),
+            progress,
+            factory("scheduler", scheduler, Scheduler),
+            factory("congestion", congestion, CongestionControl),
+            capture,
+        )
+        return Outcome(run)
 
     @property
     def title(self) -> str:

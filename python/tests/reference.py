@@ -37,6 +37,8 @@ def _is_of_matplotlib(value: object) -> bool:
 def _class(item: type) -> str:
     inherited = [base for base in item.__mro__ if base.__module__.startswith("tandem_mptcp")]
     members = {name: value for base in reversed(inherited) for name, value in vars(base).items()}
+    if _is_native(item):
+        members = {name: members[name] for name in sorted(members)}
     # matplotlib adds `set` to each class of figures, with a text that depends on its version.
     members = {name: value for name, value in members.items() if not _is_of_matplotlib(value)}
     parts = [_text(item)]
@@ -50,17 +52,30 @@ def _class(item: type) -> str:
         parts.append("| Attribute | |\n|---|---|\n" + "\n".join(rows) + "\n")
     for name, value in members.items():
         function: Any = getattr(value, "__func__", value)
-        if name[0] != "_" and inspect.isfunction(function):
+        if isinstance(value, staticmethod):
+            function = value.__func__
+        if name[0] != "_" and (inspect.isfunction(function) or _is_native_method(function)):
             parts.append(f"### {item.__name__}.{name}{_signature(function)}\n\n{_text(function)}")
     return "\n".join(parts)
 
 
 def _is_computed(value: object) -> bool:
-    return isinstance(value, property) or type(value).__name__ == "cached_property"
+    computed = isinstance(value, property) or inspect.isgetsetdescriptor(value)
+    return computed or type(value).__name__ == "cached_property"
+
+
+def _is_native(item: type) -> bool:
+    return item.__module__ == "tandem_mptcp._native"
+
+
+def _is_native_method(value: object) -> bool:
+    return type(value).__name__ in ("method_descriptor", "builtin_function_or_method")
 
 
 def _fields(item: type) -> dict[str, str]:
     """Fields of a class with the text below each."""
+    if _is_native(item):
+        return {}
     (definition,) = ast.parse(textwrap.dedent(inspect.getsource(item))).body
     assert isinstance(definition, ast.ClassDef)
     return dict(_documented(definition.body))

@@ -34,6 +34,7 @@ pub(crate) fn run(arguments: &Run, terminal: Terminal) -> Result<(), Failure> {
         seed: arguments.seed.map(Seed::new),
         policy: arguments.policy.clone(),
         capture: arguments.pcap,
+        ..Settings::default()
     };
 
     let stop = signals::interrupt_flag()?;

@@ -11,6 +11,7 @@ pub use tables::{Scalar, scalars};
 use crate::traces;
 use crate::warnings::{self, Warning, World};
 use core::ops::ControlFlow;
+use mptcp::{CongestionChoice, SchedulerChoice};
 use policy::{PolicyConfig, PolicyError};
 use report::{Page, Table};
 use scenario::{Scenario, UsedTrace};
@@ -25,6 +26,10 @@ pub struct Settings {
     pub seed: Option<Seed>,
     /// Policy in place of the scenario's.
     pub policy: Option<PolicyConfig>,
+    /// Scheduler in place of the scenario's.
+    pub scheduler: Option<SchedulerChoice>,
+    /// Congestion control in place of the scenario's.
+    pub congestion: Option<CongestionChoice>,
     /// Whether to capture every packet.
     pub capture: bool,
 }
@@ -131,6 +136,13 @@ pub fn simulate(
 ) -> Result<Option<Run>, PolicyError> {
     let mut experiment = prepare(scenario, settings.seed, settings.policy.as_ref())?;
     experiment.capture = settings.capture;
+    let config = &mut experiment.transport.config;
+    if let Some(scheduler) = &settings.scheduler {
+        config.scheduler = scheduler.clone();
+    }
+    if let Some(congestion) = &settings.congestion {
+        config.congestion = congestion.clone();
+    }
     let Some(outcome) = sim::run_until(&experiment, progress) else { return Ok(None) };
     let warnings = warnings::of(&experiment, World::Simulation);
     Ok(Some(Run {

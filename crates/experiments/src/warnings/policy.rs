@@ -36,7 +36,8 @@ pub(super) fn check(experiment: &Experiment, world: World, warnings: &mut Vec<Wa
             "add `allowance = \"2GB\"` to the path whose data is limited",
         ));
     }
-    if name != "allowance" && !plans.is_empty() {
+    let is_registered = policy::REGISTRY.iter().any(|entry| entry.name == name);
+    if is_registered && name != "allowance" && !plans.is_empty() {
         warnings.push(Warning::in_all_cases(
             format!(
                 "the allowance of {} has no effect: the policy `{policy}` does not read it",
