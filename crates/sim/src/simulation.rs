@@ -139,11 +139,12 @@ impl<'a> Simulation<'a> {
             let next = world.background[i].next();
             world.schedule(EventSource::Background(i), next);
         }
-        world.schedule(EventSource::Policy, Some(Instant::ZERO));
         let sample = world.experiment.sample;
         if !sample.is_zero() {
             world.schedule(EventSource::Recorder, Some(Instant::ZERO + sample));
         }
+        // The policy decides before the first connection chooses its paths.
+        self.on_policy();
     }
 
     /// Time of the next event of a path, the policy or the recorder.

@@ -28,6 +28,17 @@ fn two_paths_carry_more_than_one() {
 }
 
 #[test]
+fn a_policy_decides_before_the_first_connection_opens() {
+    for (policy, used) in [(policy::SinglePath::WIFI, 0), (policy::SinglePath::LTE, 1)] {
+        let mut experiment = wifi_lte(Kind::Bulk, 5);
+        experiment.device.policy = policy.into();
+        let outcome = run(&experiment);
+        assert!(goodput(&outcome) > 1.0, "{outcome:#?}");
+        assert_eq!(outcome.paths[1 - used].wire_down_bytes + outcome.paths[1 - used].wire_up_bytes, 0);
+    }
+}
+
+#[test]
 fn a_tcp_connection_beside_multipath_tcp_keeps_to_its_path() {
     let mut experiment = wifi_lte(Kind::Bulk, 20);
     experiment.paths = ["first", "second"].map(|name| path(name, "huang2012.wifi", 10.0, 20)).to_vec();
