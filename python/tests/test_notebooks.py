@@ -40,7 +40,7 @@ def test_notebook_runs(path: Path) -> None:
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_notebook_is_stored_without_output(path: Path) -> None:
     notebook = read(path)
-    nbformat.validate(notebook)  # type: ignore[no-untyped-call]
+    nbformat.validate(notebook)
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert [cell.outputs for cell in code] == [[] for _ in code]
     assert [cell.execution_count for cell in code] == [None for _ in code]
