@@ -2,14 +2,17 @@
 
 use ::capture::ReadError;
 use ::scenario::{Diagnostic, SettingError};
+use ::sweep::SweepError;
 use policy::PolicyError;
 use pyo3::PyErr;
+use pyo3::exceptions::PyOSError;
 
 #[allow(missing_docs, unreachable_pub, reason = "classes of the Python module")]
 mod classes {
     pyo3::import_exception!(tandem_mptcp.errors, CaptureError);
     pyo3::import_exception!(tandem_mptcp.errors, PolicyError);
     pyo3::import_exception!(tandem_mptcp.errors, ScenarioError);
+    pyo3::import_exception!(tandem_mptcp.errors, SweepError);
 }
 
 /// Problems of a scenario, as the members of `tandem_mptcp.Diagnostic`.
@@ -41,6 +44,21 @@ pub(crate) fn policy(error: &PolicyError) -> PyErr {
 pub(crate) fn capture(file: &str, error: &ReadError) -> PyErr {
     let hint = "`tcpdump -w`, Wireshark and `tandem run --pcap` write readable captures";
     classes::CaptureError::new_err((format!("{file}: {error}\nhint: {hint}"), file.to_owned(), hint))
+}
+
+/// A sweep that cannot be described, run or merged. A file that cannot be read or written is an
+/// `OSError`.
+pub(crate) fn sweep(error: &SweepError) -> PyErr {
+    match error {
+        SweepError::Scenario { problems, .. } => scenario(problems),
+        SweepError::File { source, path, .. } => match source.raw_os_error() {
+            Some(number) => {
+                PyOSError::new_err((number, experiments::files::reason(source), path.display().to_string()))
+            }
+            None => PyOSError::new_err(error.to_string()),
+        },
+        _ => classes::SweepError::new_err((with_hint(error, &error.hint()), error.hint())),
+    }
 }
 
 fn with_hint(error: &dyn std::error::Error, hint: &str) -> String {

@@ -14,6 +14,7 @@ mod run;
 mod scenario;
 mod series;
 mod steer;
+mod sweep;
 mod values;
 
 use pyo3::prelude::*;
@@ -36,6 +37,8 @@ mod _native {
     use crate::steer::{
         Action, Candidate, CoupledSubflow, Coupling, RateSample, SchedulerContext, SubflowView, Window,
     };
+    #[pymodule_export]
+    use crate::sweep::{Sweep, SweepDirectory, SweepQueue, SweepSummary, part_name};
     #[pymodule_export]
     use crate::values::{document, value};
     use pyo3::prelude::*;

@@ -131,3 +131,26 @@ impl Scenario {
         self.files.clone()
     }
 }
+
+impl Scenario {
+    /// Name of the file without folders.
+    pub(crate) fn file_name(&self) -> String {
+        let name = std::path::Path::new(&self.name).file_name();
+        name.map_or_else(|| self.name.clone(), |name| name.to_string_lossy().into_owned())
+    }
+
+    /// Text of the scenario.
+    pub(crate) fn source(&self) -> &str {
+        &self.inner.source
+    }
+
+    /// Folder of the files that the scenario names.
+    pub(crate) fn folder_of_files(&self) -> &std::path::Path {
+        &self.folder
+    }
+
+    /// Contents of the files that the scenario names.
+    pub(crate) const fn contents(&self) -> &BTreeMap<String, String> {
+        &self.files
+    }
+}

@@ -42,7 +42,7 @@ from .captures import (
     capture,
 )
 from .congestion import CongestionControl
-from .errors import CaptureError, Diagnostic, PolicyError, ScenarioError, TandemError
+from .errors import CaptureError, Diagnostic, PolicyError, ScenarioError, SweepError, TandemError
 from .outcome import Outcome
 from .papers import Reproduction, reproduce
 from .policies import AppState, DeviceState, PathState, PathStates, Policy
@@ -62,6 +62,7 @@ from .results import (
 from .scenario import Scenario
 from .schedulers import Scheduler
 from .series import Series
+from .sweeps import Sweep, sweep
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -106,6 +107,8 @@ __all__ = [
     "Series",
     "Subflow",
     "SubflowView",
+    "Sweep",
+    "SweepError",
     "TandemError",
     "Transfer",
     "Warning",
@@ -115,6 +118,7 @@ __all__ = [
     "plot",
     "profiles",
     "reproduce",
+    "sweep",
 ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["CaptureError", "Diagnostic", "PolicyError", "ScenarioError", "TandemError"]
+__all__ = ["CaptureError", "Diagnostic", "PolicyError", "ScenarioError", "SweepError", "TandemError"]
 
 
 @dataclass(frozen=True)
@@ -91,6 +91,20 @@ class CaptureError(TandemError, ValueError):
 
 class PolicyError(TandemError, ValueError):
     """A policy is unknown, or the device of the scenario cannot follow it."""
+
+    hint: str
+    """The next step."""
+
+    def __init__(self, text: str, hint: str) -> None:
+        super().__init__(text, hint)
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class SweepError(TandemError, ValueError):
+    """A sweep is impossible, another one is in its directory, or its cluster is gone."""
 
     hint: str
     """The next step."""

@@ -119,18 +119,8 @@ impl Directory {
         if self.dataset().exists() {
             return Ok(Vec::new());
         }
-        let mut left = Vec::new();
-        let mut next = wanted.start;
-        for (runs, _) in self.parts()? {
-            if runs.start.min(wanted.end) > next {
-                left.push(next..runs.start.min(wanted.end));
-            }
-            next = next.max(runs.end);
-        }
-        if next < wanted.end {
-            left.push(next..wanted.end);
-        }
-        Ok(left)
+        let finished: Vec<Range<u64>> = self.parts()?.into_iter().map(|(runs, _)| runs).collect();
+        Ok(gaps(&finished, wanted))
     }
 
     /// Keeps a part. A part without runs is left out.
@@ -138,10 +128,10 @@ impl Directory {
     /// # Errors
     /// The file cannot be written; then there is none.
     pub fn write_part(&self, part: &Part) -> Result<(), SweepError> {
-        let Some(last) = part.runs.end.checked_sub(1).filter(|last| *last >= part.runs.start) else {
+        if part.runs.is_empty() {
             return Ok(());
-        };
-        self.write(&format!("{PARTS}/{:012}-{last:012}.parquet", part.runs.start), &part.bytes)
+        }
+        self.write(&format!("{PARTS}/{}", part_name(&part.runs)), &part.bytes)
     }
 
     /// Merges the parts to the dataset, and removes them.
@@ -216,6 +206,37 @@ fn put(file: tempfile::NamedTempFile, target: &Path) -> Result<(), SweepError> {
     file.as_file().sync_all().map_err(write())?;
     file.persist(target).map_err(|error| write()(error.error))?;
     Ok(())
+}
+
+/// Name of the file of a part, `FIRST-LAST.parquet`, in the directory `parts` of a sweep.
+pub fn part_name(runs: &Range<u64>) -> String {
+    format!("{:012}-{:012}.parquet", runs.start, runs.end.saturating_sub(1))
+}
+
+/// The runs of `wanted` that are in no part, as ranges in ascending order. `names` are the names of
+/// the parts' files in any order; other files are left out.
+pub fn unfinished<'n>(names: impl IntoIterator<Item = &'n str>, wanted: Range<u64>) -> Vec<Range<u64>> {
+    let mut finished: Vec<Range<u64>> =
+        names.into_iter().filter_map(|name| runs_of(Path::new(name))).collect();
+    finished.sort_by_key(|runs| (runs.start, runs.end));
+    gaps(&finished, wanted)
+}
+
+/// The runs of `wanted` that are in none of the ranges, which ascend.
+fn gaps(finished: &[Range<u64>], wanted: Range<u64>) -> Vec<Range<u64>> {
+    let mut left = Vec::new();
+    let mut next = wanted.start;
+    for runs in finished {
+        let start = runs.start.min(wanted.end);
+        if start > next {
+            left.push(next..start);
+        }
+        next = next.max(runs.end);
+    }
+    if next < wanted.end {
+        left.push(next..wanted.end);
+    }
+    left
 }
 
 /// The runs of a part by its name, `FIRST-LAST.parquet`.

@@ -1,9 +1,8 @@
 //! Runs a sweep on the cores of this machine.
 
-use crate::{Directory, Sweep, SweepError};
+use crate::{Directory, Queue, Sweep, SweepError};
 use core::ops::{ControlFlow, Range};
 use std::num::NonZeroUsize;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -11,8 +10,6 @@ use std::time::{Duration, Instant};
 const BATCH_TIME: Duration = Duration::from_secs(2);
 /// Maximum number of runs in a batch.
 const MAX_BATCH: u64 = 65_536;
-/// Batches that each job still gets near the end, so that no job waits long for another.
-const BATCHES_AT_END: u64 = 4;
 
 /// Connection of a sweep to its caller.
 #[derive(Clone, Copy)]
@@ -35,10 +32,10 @@ pub fn run_local(
     jobs: NonZeroUsize,
     control: Control<'_>,
 ) -> Result<bool, SweepError> {
-    let queue = Queue::new(directory.unfinished(wanted.clone())?, jobs);
+    let queue = Queue::new(directory.unfinished(wanted.clone())?, jobs, BATCH_TIME, MAX_BATCH);
     let (finished, failed) = (AtomicU64::new(0), AtomicBool::new(false));
     let work = || -> Result<(), SweepError> {
-        while let Some(batch) = queue.next() {
+        while let Some(batch) = queue.take() {
             let begun = Instant::now();
             let mut counted = 0;
             let part = sweep.run_batch(batch.clone(), &mut |done| {
@@ -53,7 +50,7 @@ pub fn run_local(
                     ControlFlow::Continue(())
                 }
             })?;
-            queue.took(part.runs.end - part.runs.start, begun.elapsed());
+            queue.record(part.runs.end - part.runs.start, begun.elapsed());
             directory.write_part(&part)?;
             if part.runs.end < batch.end || control.stop.load(Ordering::Relaxed) {
                 break;
@@ -68,57 +65,4 @@ pub fn run_local(
     });
     results.into_iter().collect::<Result<(), _>>()?;
     Ok(directory.unfinished(wanted)?.is_empty())
-}
-
-/// The runs that are left, taken in batches of about [`BATCH_TIME`].
-struct Queue {
-    state: Mutex<State>,
-    jobs: u64,
-}
-
-struct State {
-    /// In descending order, so that the next one is the last.
-    left: Vec<Range<u64>>,
-    runs_left: u64,
-    runs: u64,
-    took: Duration,
-}
-
-impl Queue {
-    fn new(mut left: Vec<Range<u64>>, jobs: NonZeroUsize) -> Self {
-        left.reverse();
-        let runs_left = left.iter().map(|range| range.end - range.start).sum();
-        let state = State { left, runs_left, runs: 0, took: Duration::ZERO };
-        Self { state: Mutex::new(state), jobs: jobs.get() as u64 }
-    }
-
-    fn next(&self) -> Option<Range<u64>> {
-        let mut state = self.state.lock().expect("no thread panicked");
-        let size = state.batch_size(self.jobs);
-        let mut range = state.left.pop()?;
-        if range.end - range.start > size {
-            state.left.push(range.start + size..range.end);
-            range.end = range.start + size;
-        }
-        state.runs_left -= range.end - range.start;
-        Some(range)
-    }
-
-    /// Records the time of a batch.
-    fn took(&self, runs: u64, time: Duration) {
-        let mut state = self.state.lock().expect("no thread panicked");
-        state.runs += runs;
-        state.took += time;
-    }
-}
-
-impl State {
-    fn batch_size(&self, jobs: u64) -> u64 {
-        if self.runs == 0 {
-            return 1;
-        }
-        let run_s = self.took.as_secs_f64() / self.runs as f64;
-        let timed = (BATCH_TIME.as_secs_f64() / run_s.max(1e-9)) as u64;
-        timed.min(self.runs_left / (jobs * BATCHES_AT_END)).clamp(1, MAX_BATCH)
-    }
 }
