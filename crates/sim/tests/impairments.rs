@@ -85,6 +85,19 @@ fn a_path_that_strips_mptcp_options_does_not_join() {
 }
 
 #[test]
+fn a_path_that_begins_to_strip_mappings_leaves_the_other_path_busy() {
+    let mut experiment = wifi_lte(Kind::Bulk, 60);
+    experiment.paths = vec![path("wifi", "huang2012.wifi", 8.0, 5), path("lte", "huang2012.lte", 8.0, 30)];
+    let kind = strip(OptionSet::DSS, SegmentFilter::All);
+    experiment.paths[0].middleboxes =
+        vec![MiddleboxConfig { from: Instant::from_secs(5), ..MiddleboxConfig::new(kind) }];
+    let outcome = run(&experiment);
+    // The link of 8 Mbit/s carries headers beside the payload, and loses a burst at first.
+    let lte_mbps = outcome.paths[1].payload_down_bytes as f64 * 8.0 / 1e6 / outcome.duration_s;
+    assert!(lte_mbps > 0.85 * 8.0, "{lte_mbps} Mbit/s");
+}
+
+#[test]
 fn an_expired_nat_mapping_fails_the_subflow_only() {
     for on_expiry in [ExpiryAction::Renew, ExpiryAction::Reset, ExpiryAction::Drop] {
         let kind = Kind::OnOff {

@@ -65,7 +65,7 @@ impl<P: Payload> Endpoint<P> {
 
     fn retransmit_missing_data(&mut self, now: Instant) {
         let Some(i) = self.data_sender.repair_subflow(&self.subflows) else { return };
-        if self.data_sender.repair(&mut self.subflows[i]) {
+        if self.data_sender.repair(&mut self.subflows, i) {
             // Data offsets and subflow offsets differ from here on.
             self.fallback.set_multipath_data();
             self.await_data_ack(now);

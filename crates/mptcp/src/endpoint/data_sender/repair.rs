@@ -72,15 +72,25 @@ impl<P: Payload> DataSender<P> {
         (self.repair.tries as usize).checked_rem(usable.len()).map(|place| usable[place])
     }
 
-    /// Assigns the first unacknowledged data to the subflow. Returns false if the send buffer no
-    /// longer has it.
-    pub(in crate::endpoint) fn repair(&mut self, subflow: &mut Subflow<P>) -> bool {
-        let len = subflow.max_payload().min(self.next - self.una);
-        let Some(payload) = self.buffer.slice(self.una, len) else { return false };
-        self.reinjected_bytes += payload.len() as u64;
-        debug!(parent: subflow.log(), data = self.una, len, "DATA_ACK is missing: data sent again");
-        subflow.sender_mut().enqueue_in_order(Chunk { data: self.una, payload, fin: false });
+    /// Assigns missing data to subflow `i`: from the first unacknowledged byte on what no subflow
+    /// carries, up to a congestion window; one segment if the last repair was in vain. Returns
+    /// false if the send buffer no longer has the first byte.
+    pub(in crate::endpoint) fn repair(&mut self, subflows: &mut [Subflow<P>], i: usize) -> bool {
+        let window = if self.repair.tries == 0 { subflows[i].sender().coupled_window() } else { 0 };
+        let mut at = self.una;
+        loop {
+            let len = subflows[i].max_payload().min(self.next - at);
+            let Some(payload) = self.buffer.slice(at, len) else { break };
+            let chunk = Chunk { data: at, payload, fin: false };
+            at = chunk.end();
+            debug!(parent: subflows[i].log(), data = chunk.data, len, "DATA_ACK is missing: data sent again");
+            subflows[i].sender_mut().enqueue_in_order(chunk);
+            if at >= self.next.min(self.una + window) || self.is_carried(at, subflows) {
+                break;
+            }
+        }
+        self.reinjected_bytes += at - self.una;
         self.repair.tries += 1;
-        true
+        at > self.una
     }
 }
