@@ -142,32 +142,6 @@ impl<T: Clone> Link<T> {
         self.propagation.pop(&mut self.stats);
     }
 
-    /// Returns the lookahead: a lower bound of the time from the push of a packet to its arrival.
-    /// A push does not affect earlier packets. Zero with CoDel, whose drops depend on later
-    /// packets.
-    pub fn lookahead(&self) -> Duration {
-        if self.codel_queue.is_some() { Duration::ZERO } else { self.propagation.min_delay() }
-    }
-
-    /// Returns a lower bound of the arrival of every packet pushed from `now` on. It is at least
-    /// `now` plus [`lookahead`](Self::lookahead), and later if packets in flight arrive later and
-    /// cannot be overtaken.
-    pub fn horizon(&self, now: Instant) -> Instant {
-        if self.codel_queue.is_some() { now } else { self.propagation.horizon(now) }
-    }
-
-    /// Returns arrival time, size and item of the packet with this index in order of arrival, from
-    /// 0. Arrivals before [`horizon`](Self::horizon) are final.
-    #[inline]
-    pub fn arrival(&self, index: usize) -> Option<(Instant, u32, &T)> {
-        self.propagation.arrival(index)
-    }
-
-    /// Delivers the first `count` packets without returning them.
-    pub fn pop_many(&mut self, count: usize) {
-        self.propagation.pop_many(count, &mut self.stats);
-    }
-
     /// Returns the time of the next arrival or, with CoDel, of the next departure from the queue.
     #[inline]
     pub fn next(&self) -> Option<Instant> {
@@ -359,64 +333,6 @@ mod tests {
             usually_preserved.push(preserved > 500);
         }
         assert_eq!(usually_preserved, [true, false, false, false]);
-    }
-
-    #[test]
-    fn push_changes_no_arrival_within_the_lookahead() {
-        let [short, far] = [10, 50].map(Duration::from_millis);
-        let chance = Probability::new(0.2).unwrap();
-        let impairments = crate::Impairments {
-            duplicate: chance,
-            reorder: Some(crate::Reorder { probability: chance, extra_delay: far }),
-            corrupt: chance,
-        };
-        let plain = LinkConfig { rate: mbps(5), delay: Delay::Fixed(short), ..LinkConfig::default() };
-        let varying = LinkConfig { delay: Delay::Uniform { min: short, max: far }, ..plain.clone() };
-        let reordering = LinkConfig { reorder: true, impairments, ..varying.clone() };
-        for config in [plain, varying, reordering] {
-            let mut link = link(&config);
-            assert_eq!(link.lookahead(), short);
-            let (mut predicted, mut arrived) = (Vec::new(), Vec::new());
-            for i in 0..1000 {
-                let now = ms(3 * i);
-                let until = now + link.lookahead();
-                let mut index = 0;
-                // Record the last 3 ms of the lookahead: earlier iterations recorded the rest.
-                while let Some((at, _, &item)) = link.arrival(index).filter(|&(at, ..)| at < until) {
-                    if at >= ms(3 * i + 7) {
-                        predicted.push((at, item));
-                    }
-                    index += 1;
-                }
-                let horizon = link.horizon(now);
-                assert!(horizon >= until);
-                let before_horizon = |link: &Link<u32>| -> Vec<(Instant, u32)> {
-                    let arrivals = (0..).map_while(|index| link.arrival(index));
-                    arrivals.take_while(|&(at, ..)| at < horizon).map(|(at, _, &item)| (at, item)).collect()
-                };
-                let known = before_horizon(&link);
-                link.push(now, 1500, i as u32);
-                assert_eq!(before_horizon(&link), known, "{config:?}, packet {i}");
-                // Arrivals before the next push, read one by one and removed all at once.
-                let before = now + Duration::from_millis(3);
-                let mut count = 0;
-                while let Some((at, _, &item)) = link.arrival(count).filter(|&(at, ..)| at < before) {
-                    arrived.push((at, item));
-                    count += 1;
-                }
-                let delivered = link.stats().delivered;
-                link.pop_many(count);
-                assert_eq!(link.stats().delivered - delivered, count as u64);
-            }
-            let last = arrived.last().map_or(Instant::ZERO, |&(at, _)| at);
-            predicted.retain(|&(at, _)| at <= last);
-            let due: Vec<_> = arrived.iter().copied().filter(|&(at, _)| at >= ms(7)).collect();
-            assert!(predicted.len() > 500, "{}", predicted.len());
-            assert_eq!(predicted, due, "{config:?}");
-        }
-        let codel = LinkConfig { codel: Some(crate::Codel::default()), ..LinkConfig::default() };
-        let normal = LinkConfig { delay: Delay::Normal { mean: far, sd: short }, ..LinkConfig::default() };
-        assert_eq!([codel, normal].map(|config| link(&config).lookahead()), [Duration::ZERO; 2]);
     }
 
     #[test]

@@ -38,11 +38,7 @@ pub(crate) struct Propagation<T> {
 }
 
 /// A packet in flight.
-///
-/// The size is stored behind the item, so that reading arrival and size loads both ends of the
-/// item into the cache.
 #[derive(Debug, Clone)]
-#[repr(C)]
 struct InFlight<T> {
     arrival: Instant,
     item: T,
@@ -182,34 +178,6 @@ impl<T: Clone> Propagation<T> {
             stats.delivered += 1;
             stats.bytes_delivered += u64::from(packet.size);
         }
-    }
-
-    /// Returns arrival time, size and item of the packet with this index in order of arrival.
-    #[inline]
-    pub(crate) fn arrival(&self, index: usize) -> Option<(Instant, u32, &T)> {
-        self.in_flight.get(index).map(|packet| (packet.arrival, packet.size, &packet.item))
-    }
-
-    /// Delivers the first `count` packets without returning them.
-    pub(crate) fn pop_many(&mut self, count: usize, stats: &mut LinkStats) {
-        for packet in self.in_flight.drain(..count.min(self.in_flight.len())) {
-            stats.delivered += 1;
-            stats.bytes_delivered += u64::from(packet.size);
-        }
-    }
-
-    /// Returns a lower bound of the propagation delay.
-    pub(crate) fn min_delay(&self) -> Duration {
-        match self.delay {
-            Delay::Fixed(min) | Delay::Uniform { min, .. } | Delay::Measured { min, .. } => min,
-            Delay::Normal { .. } => Duration::ZERO,
-        }
-    }
-
-    /// Returns a lower bound of the arrival time of every packet transmitted from `now` on.
-    pub(crate) fn horizon(&self, now: Instant) -> Instant {
-        let earliest = now + self.min_delay();
-        if self.reorder || self.impairments.is_some() { earliest } else { earliest.max(self.latest_arrival) }
     }
 
     /// Returns true if a packet transmitted now arrives after one already in flight.

@@ -19,13 +19,6 @@ pub(crate) enum End {
     Server,
 }
 
-/// Index of the application's timer in [`Connection::timers`]. Indices 0 and 1 are the timers of
-/// the client and of the server ([`End`]).
-pub(crate) const APP_TIMER: usize = 2;
-/// Index of the timer of the reading end: start of the connection and end of its viewer. Only
-/// windowed execution uses it, where the application's timer belongs to the writing end.
-pub(crate) const READER_TIMER: usize = 3;
-
 /// Role of an end's application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum EndRole {
@@ -36,11 +29,7 @@ enum EndRole {
 }
 
 /// An application and its connection.
-///
-/// The fields that every segment touches come first, so that they share cache lines, as in
-/// [`Endpoint`].
 #[derive(Debug)]
-#[repr(C)]
 pub(crate) struct Connection {
     /// Bytes read by the receiving application.
     pub(crate) delivered: u64,
@@ -52,9 +41,9 @@ pub(crate) struct Connection {
     /// Next rejoin or video timer of the client and of the server; [`Instant::MAX`] for none. The
     /// timers of the endpoints are not included.
     pub(crate) deadlines: [Instant; 2],
-    /// Scheduled times of the client, the server, the application and the reader; [`Instant::MAX`]
-    /// for none.
-    pub(crate) timers: [Instant; 4],
+    /// Times for which the event queue has the timers of the client and of the server;
+    /// [`Instant::MAX`] for none.
+    pub(crate) scheduled: [Instant; 2],
     /// Roles of the client and of the server.
     roles: [EndRole; 2],
     /// Data flows to the device.
@@ -118,7 +107,7 @@ impl Connection {
             out_of_order: 0,
             message_end: u64::MAX,
             deadlines: [Instant::MAX; 2],
-            timers: [Instant::MAX, Instant::MAX, config.start, Instant::MAX],
+            scheduled: [Instant::MAX; 2],
             roles: match config.direction {
                 _ if video.is_some() => [EndRole::Video; 2],
                 Direction::Down => [EndRole::Reader, EndRole::Writer],
@@ -179,48 +168,20 @@ impl Connection {
 
     /// The timer of an end has fired.
     pub(crate) fn on_end_timer(&mut self, now: Instant, end: End) {
-        self.timers[end as usize] = Instant::MAX;
+        self.scheduled[end as usize] = Instant::MAX;
         self.end(end).handle_timeout(now);
         if self.roles[end as usize] == EndRole::Video {
             self.step_video(now, end);
         }
     }
 
-    /// Indices of the timers of one end in [`timers`](Self::timers): its own, and the application's
-    /// or the reader's.
-    #[inline]
-    pub(crate) fn timer_indices(&self, end: End) -> [usize; 2] {
-        [end as usize, if self.side(end) == Side::Sender { APP_TIMER } else { READER_TIMER }]
-    }
-
-    /// Index and time of the timer of an end that fires next.
-    #[inline]
-    pub(crate) fn next_timer(&self, end: End) -> (usize, Instant) {
-        let [own, other] = self.timer_indices(end);
-        if self.timers[other] < self.timers[own] {
-            (other, self.timers[other])
-        } else {
-            (own, self.timers[own])
-        }
-    }
-
     /// The application's timer has fired.
     pub(crate) fn on_app_timer(&mut self, now: Instant) {
-        self.step_viewer(now);
-        self.write(now);
-    }
-
-    /// Lets the viewer of a video send its first request, or leave.
-    pub(crate) fn step_viewer(&mut self, now: Instant) {
+        // The viewer of a video sends its first request, or leaves.
         if self.roles[0] == EndRole::Video {
             self.step_video(now, End::Client);
         }
-    }
-
-    /// Time after `now` at which the viewer of a video leaves; [`Instant::MAX`] for never.
-    pub(crate) fn viewer_leaves_at(&self, now: Instant) -> Instant {
-        let stop = self.config.stop.filter(|&stop| self.roles[0] == EndRole::Video && stop > now);
-        stop.unwrap_or(Instant::MAX)
+        self.write(now);
     }
 
     /// Sends due requests from the client, or begins due responses from the server.
@@ -386,7 +347,7 @@ impl Connection {
                 self.message_end = message.end;
                 break;
             }
-            self.delays.on_read(now, *message);
+            self.delays.on_read(now, message);
             self.app.take_message();
         }
     }

@@ -3,6 +3,7 @@
 use crate::capture::Capture;
 use crate::delivery::{DeliveryRecorder, Side};
 use crate::event_queue::EventQueue;
+use crate::event_source::{EventSlots, EventSource};
 use crate::network::{IP_HEADER_BYTES, Network};
 use crate::packet::PacketLabel;
 use radio::Direction;
@@ -21,7 +22,8 @@ pub(crate) enum NextHop {
 pub(crate) struct Egress<'a> {
     pub(crate) now: Instant,
     pub(crate) network: &'a mut Network,
-    pub(crate) queue: &'a mut EventQueue,
+    pub(crate) queue: &'a mut EventQueue<EventSource>,
+    pub(crate) slots: &'a EventSlots,
     pub(crate) capture: &'a mut Option<Capture>,
     /// Recorder of the connection's data, and the side that sends.
     pub(crate) recorder: Option<(Side, &'a mut DeliveryRecorder)>,
@@ -50,7 +52,7 @@ impl Egress<'_> {
             middleboxes.push(self.now, label.passing(segment));
             return NextHop::Middleboxes;
         }
-        self.network.send(self.now, size, label, segment, self.queue);
+        self.network.send(self.now, size, label, segment, self.queue, self.slots);
         NextHop::Medium
     }
 }
@@ -58,11 +60,6 @@ impl Egress<'_> {
 /// Records a segment that an end sends. Out of line, because most runs do not record deliveries.
 #[cold]
 #[inline(never)]
-pub(crate) fn record_departure(
-    recorder: &mut DeliveryRecorder,
-    now: Instant,
-    side: Side,
-    segment: &Segment<Span>,
-) {
+fn record_departure(recorder: &mut DeliveryRecorder, now: Instant, side: Side, segment: &Segment<Span>) {
     recorder.on_send(now, side, segment);
 }

@@ -3,32 +3,57 @@
 use units::Instant;
 
 const NOT_SCHEDULED: u32 = u32::MAX;
-/// Above this number of scanned sources a linear scan costs more than a heap.
+/// Above this number of scanned slots a linear scan costs more than a heap.
 const MAX_SCANNED: usize = 8;
 
 /// A priority queue of events, ordered by time, with at most one pending event per source.
 ///
-/// A source is a link, a timer or an application. The queue is as long as there are sources, not as
-/// there are packets. Moving a source's event costs one sift in a 4-ary heap. Nothing is allocated
-/// after construction, and no cancelled entry is ever popped.
+/// A source, such as a link, a timer or an application, gets a [`Slot`] when it is added. The queue
+/// is as long as there are sources, not as there are packets. Moving an event costs one sift in a
+/// 4-ary heap. Nothing is allocated after the last [`add`](Self::add), and no cancelled entry is
+/// ever popped.
 ///
 /// Sources that nearly always have the next event, such as links among thousands of timers, can be
-/// kept out of the heap ([`with_scanned`](Self::with_scanned)): they lie in a small array that
-/// every [`next`](Self::next) scans.
+/// kept out of the heap ([`add_frequent`](Self::add_frequent)): they lie in a small array that every
+/// [`next`](Self::next) scans.
 ///
-/// Events at equal times are first in, first out, or, if asked for
-/// ([`with_source_order`](Self::with_source_order)), in the order of their source numbers.
-/// [`Instant::MAX`] means that no event is scheduled.
-#[derive(Debug, Clone, Default)]
-pub struct EventQueue {
-    /// Slots of the scanned sources, by source number; `at` is [`Instant::MAX`] in an empty slot.
+/// Events at equal times are first in, first out. [`Instant::MAX`] means that no event is scheduled.
+///
+/// # Example
+///
+/// ```
+/// use tandem_sim::EventQueue;
+/// use units::Instant;
+///
+/// let mut queue = EventQueue::new();
+/// let [wifi, lte] = ["wifi", "lte"].map(|link| queue.add(link));
+/// queue.set(wifi, Some(Instant::from_secs(2)));
+/// queue.set(lte, Some(Instant::from_secs(1)));
+/// assert_eq!(queue.pop(), Some((Instant::from_secs(1), "lte")));
+/// assert_eq!(queue.next(), Some((Instant::from_secs(2), "wifi")));
+/// ```
+#[derive(Debug, Clone)]
+pub struct EventQueue<S> {
+    /// The source of each slot.
+    sources: Vec<S>,
+    /// The first slots, outside the heap; `at` is [`Instant::MAX`] in an empty one.
     scanned: Vec<Entry>,
     heap: Vec<Entry>,
-    /// Heap index of each source, or [`NOT_SCHEDULED`].
+    /// Heap index of each slot, or [`NOT_SCHEDULED`].
     position: Vec<u32>,
     /// Number of events scheduled so far: the tie-break of first in, first out.
     scheduled: u64,
-    by_source: bool,
+}
+
+/// Place of a source in an [`EventQueue`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Slot(u32);
+
+impl Slot {
+    #[inline]
+    fn index(self) -> usize {
+        self.0 as usize
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -36,10 +61,12 @@ struct Entry {
     at: Instant,
     /// Orders events at equal times; the lower one comes first.
     tie_break: u64,
-    source: u32,
+    slot: Slot,
 }
 
 impl Entry {
+    const NONE: Self = Self { at: Instant::MAX, tie_break: u64::MAX, slot: Slot(NOT_SCHEDULED) };
+
     /// A lexicographic comparison written out, because equal times are rare.
     #[inline]
     fn before(&self, other: &Self) -> bool {
@@ -47,80 +74,67 @@ impl Entry {
     }
 }
 
-impl EventQueue {
-    /// An empty queue for sources 0 to `sources` - 1.
-    pub fn new(sources: usize) -> Self {
-        Self::with_scanned(sources, 0)
+impl<S> Default for EventQueue<S> {
+    fn default() -> Self {
+        Self::new()
     }
+}
 
-    /// An empty queue in which the first `scanned` sources, which should have the next event most
-    /// of the time, lie outside the heap. The order of events does not depend on it.
-    pub fn with_scanned(sources: usize, scanned: usize) -> Self {
-        let scanned = if scanned <= MAX_SCANNED { scanned } else { 0 };
-        let empty = |source| Entry { at: Instant::MAX, tie_break: u64::MAX, source };
+impl<S> EventQueue<S> {
+    /// A queue without sources.
+    pub fn new() -> Self {
         Self {
-            scanned: (0..scanned as u32).map(empty).collect(),
-            heap: Vec::with_capacity(sources - scanned),
-            position: vec![NOT_SCHEDULED; sources],
+            sources: Vec::new(),
+            scanned: Vec::new(),
+            heap: Vec::new(),
+            position: Vec::new(),
             scheduled: 0,
-            by_source: false,
         }
     }
 
-    /// Orders events at equal times by source number, so that their order does not depend on the
-    /// order of scheduling.
-    pub fn with_source_order(mut self) -> Self {
-        self.by_source = true;
-        self
+    /// Adds a source, without an event.
+    pub fn add(&mut self, source: S) -> Slot {
+        let slot = Slot(self.sources.len() as u32);
+        self.sources.push(source);
+        self.position.push(NOT_SCHEDULED);
+        self.heap.reserve(self.sources.len() - self.scanned.len() - self.heap.len());
+        slot
     }
 
-    /// Time and source of the next event.
-    #[inline]
-    pub fn next(&self) -> Option<(Instant, usize)> {
-        let none = Entry { at: Instant::MAX, tie_break: u64::MAX, source: NOT_SCHEDULED };
-        let mut first = self.heap.first().unwrap_or(&none);
-        for entry in &self.scanned {
-            if entry.before(first) {
-                first = entry;
-            }
+    /// Adds a source that has the next event most of the time. Only the first eight of a queue are
+    /// kept out of the heap, and only if they are added before any other source. The order of
+    /// events does not depend on it.
+    pub fn add_frequent(&mut self, source: S) -> Slot {
+        if self.scanned.len() == self.sources.len() && self.scanned.len() < MAX_SCANNED {
+            self.scanned.push(Entry { slot: Slot(self.sources.len() as u32), ..Entry::NONE });
         }
-        (first.at < Instant::MAX).then_some((first.at, first.source as usize))
+        self.add(source)
     }
 
-    /// Time of the event of `source`; [`Instant::MAX`] if none is scheduled.
+    /// Schedules, moves or (with `None`) cancels the event of a slot. An event whose time stays the
+    /// same keeps its tie-break.
     #[inline]
-    pub fn at(&self, source: usize) -> Instant {
-        if let Some(entry) = self.scanned.get(source) {
-            return entry.at;
-        }
-        self.heap.get(self.position[source] as usize).map_or(Instant::MAX, |entry| entry.at)
-    }
-
-    /// Schedules, moves or (with `None`) cancels the event of `source`. An event whose time stays
-    /// the same keeps its tie-break.
-    #[inline]
-    pub fn set(&mut self, source: usize, at: Option<Instant>) {
-        if let Some(entry) = self.scanned.get_mut(source) {
+    pub fn set(&mut self, slot: Slot, at: Option<Instant>) {
+        if let Some(entry) = self.scanned.get_mut(slot.index()) {
             let at = at.unwrap_or(Instant::MAX);
             if entry.at != at {
                 self.scheduled += 1;
-                let tie_break = if self.by_source { source as u64 } else { self.scheduled };
-                (entry.at, entry.tie_break) = (at, tie_break);
+                (entry.at, entry.tie_break) = (at, self.scheduled);
             }
             return;
         }
-        self.set_in_heap(source, at);
+        self.set_in_heap(slot, at);
     }
 
-    fn set_in_heap(&mut self, source: usize, at: Option<Instant>) {
-        let position = self.position[source];
+    fn set_in_heap(&mut self, slot: Slot, at: Option<Instant>) {
+        let position = self.position[slot.index()];
         match (position, at) {
             (NOT_SCHEDULED, None) => {}
             (NOT_SCHEDULED, Some(at)) => {
                 let last = self.heap.len();
-                let entry = self.new_entry(at, source);
+                let entry = self.new_entry(at, slot);
                 self.heap.push(entry);
-                self.position[source] = last as u32;
+                self.position[slot.index()] = last as u32;
                 self.sift_up(last);
             }
             (position, None) => self.remove(position as usize),
@@ -130,7 +144,7 @@ impl EventQueue {
                     return;
                 }
                 let earlier = at < self.heap[position].at;
-                self.heap[position] = self.new_entry(at, source);
+                self.heap[position] = self.new_entry(at, slot);
                 if earlier {
                     self.sift_up(position);
                 } else {
@@ -140,40 +154,38 @@ impl EventQueue {
         }
     }
 
-    /// Schedules the event of `source` at `at`, unless an event is already due at or before `at`:
-    /// for sources that tolerate an early event, such as a timer that is checked when it fires.
+    /// Schedules the event of a slot at `at`, unless one is already due at or before `at`: for
+    /// sources that tolerate an early event, such as a timer that is checked when it fires.
     #[inline]
-    pub fn set_no_later(&mut self, source: usize, at: Option<Instant>) {
-        if let Some(entry) = self.scanned.get(source) {
-            if at.is_some_and(|at| at < entry.at) {
-                self.set(source, at);
+    pub fn set_no_later(&mut self, slot: Slot, at: Instant) {
+        let scheduled = match self.scanned.get(slot.index()) {
+            Some(entry) => entry.at,
+            None => {
+                let position = self.position[slot.index()] as usize;
+                self.heap.get(position).map_or(Instant::MAX, |entry| entry.at)
             }
-            return;
-        }
-        let position = self.position[source];
-        if position == NOT_SCHEDULED || at.is_some_and(|at| at < self.heap[position as usize].at) {
-            self.set(source, at);
+        };
+        if at < scheduled {
+            self.set(slot, Some(at));
         }
     }
 
-    /// Removes and returns the next event.
-    pub fn pop(&mut self) -> Option<(Instant, usize)> {
-        let next = self.next()?;
-        self.set(next.1, None);
-        Some(next)
+    #[inline]
+    fn first(&self) -> &Entry {
+        let first = self.heap.first().unwrap_or(&Entry::NONE);
+        self.scanned.iter().fold(first, |first, entry| if entry.before(first) { entry } else { first })
     }
 
-    fn new_entry(&mut self, at: Instant, source: usize) -> Entry {
+    fn new_entry(&mut self, at: Instant, slot: Slot) -> Entry {
         self.scheduled += 1;
-        let tie_break = if self.by_source { source as u64 } else { self.scheduled };
-        Entry { at, tie_break, source: source as u32 }
+        Entry { at, tie_break: self.scheduled, slot }
     }
 
     fn remove(&mut self, position: usize) {
         let removed = self.heap.swap_remove(position);
-        self.position[removed.source as usize] = NOT_SCHEDULED;
+        self.position[removed.slot.index()] = NOT_SCHEDULED;
         if position < self.heap.len() {
-            self.position[self.heap[position].source as usize] = position as u32;
+            self.position[self.heap[position].slot.index()] = position as u32;
             self.sift_down(position);
             self.sift_up(position);
         }
@@ -218,7 +230,23 @@ impl EventQueue {
     #[inline]
     fn put(&mut self, index: usize, entry: Entry) {
         self.heap[index] = entry;
-        self.position[entry.source as usize] = index as u32;
+        self.position[entry.slot.index()] = index as u32;
+    }
+}
+
+impl<S: Copy> EventQueue<S> {
+    /// Time and source of the next event.
+    #[inline]
+    pub fn next(&self) -> Option<(Instant, S)> {
+        let first = self.first();
+        (first.at < Instant::MAX).then(|| (first.at, self.sources[first.slot.index()]))
+    }
+
+    /// Removes and returns the next event.
+    pub fn pop(&mut self) -> Option<(Instant, S)> {
+        let next = self.next()?;
+        self.set(self.first().slot, None);
+        Some(next)
     }
 }
 
@@ -227,43 +255,48 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    #[test]
-    fn equal_times_are_first_in_first_out() {
-        let mut queue = EventQueue::new(4);
-        let at = Instant::from_secs(1);
-        for source in [2, 0, 3, 1] {
-            queue.set(source, Some(at));
-        }
-        queue.set(0, Some(at));
-        let order: Vec<usize> = core::iter::from_fn(|| queue.pop()).map(|(_, s)| s).collect();
-        assert_eq!(order, [2, 0, 3, 1]);
+    /// A queue of `sources` numbers, the first `frequent` of which are frequent, and its slots.
+    fn queue(sources: usize, frequent: usize) -> (EventQueue<usize>, Vec<Slot>) {
+        let mut queue = EventQueue::new();
+        let add = |source| if source < frequent { queue.add_frequent(source) } else { queue.add(source) };
+        let slots = (0..sources).map(add).collect();
+        (queue, slots)
     }
 
     #[test]
-    fn equal_times_follow_source_order_if_requested() {
-        for scanned in [0, 2] {
-            let mut queue = EventQueue::with_scanned(4, scanned).with_source_order();
+    fn equal_times_are_first_in_first_out() {
+        for frequent in [0, 2] {
+            let (mut queue, slots) = queue(4, frequent);
             let at = Instant::from_secs(1);
-            for source in [2, 0, 3, 1] {
-                queue.set(source, Some(at));
+            for source in [2, 0, 3, 1, 0] {
+                queue.set(slots[source], Some(at));
             }
-            assert_eq!((queue.at(3), queue.at(0)), (at, at));
-            let order: Vec<usize> = core::iter::from_fn(|| queue.pop()).map(|(_, s)| s).collect();
-            assert_eq!(order, [0, 1, 2, 3]);
-            assert_eq!(queue.at(3), Instant::MAX);
+            let order: Vec<usize> = core::iter::from_fn(|| queue.pop()).map(|(_, source)| source).collect();
+            assert_eq!(order, [2, 0, 3, 1]);
+        }
+    }
+
+    #[test]
+    fn an_event_is_moved_forward_only_by_set_no_later() {
+        for frequent in [0, 1] {
+            let (mut queue, slots) = queue(1, frequent);
+            for (at, expected) in [(5, 5), (7, 5), (3, 3)] {
+                queue.set_no_later(slots[0], Instant::from_secs(at));
+                assert_eq!(queue.next(), Some((Instant::from_secs(expected), 0)));
+            }
         }
     }
 
     proptest! {
         #[test]
         fn pops_in_the_order_of_a_sorted_list(
-            scanned in 0_usize..10,
+            frequent in 0_usize..10,
             sets in prop::collection::vec((0_usize..9, prop::option::of(0_u64..20)), 1..200),
         ) {
-            let mut queue = EventQueue::with_scanned(9, scanned.min(9));
+            let (mut queue, slots) = queue(9, frequent);
             let mut list: Vec<(u64, usize, usize)> = Vec::new();
             for (step, &(source, at)) in sets.iter().enumerate() {
-                queue.set(source, at.map(Instant::from_nanos));
+                queue.set(slots[source], at.map(Instant::from_nanos));
                 let before = list.iter().position(|&(_, _, s)| s == source).map(|i| list.remove(i));
                 if let Some(at) = at {
                     let kept = before.filter(|&(t, _, _)| t == at);

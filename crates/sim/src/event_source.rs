@@ -1,4 +1,7 @@
-//! Event sources and their numbers in the event queue.
+//! Event sources of a run, and their slots in its event queue.
+
+use crate::event_queue::{EventQueue, Slot};
+use crate::experiment::Experiment;
 
 /// Subject of a scheduled event.
 #[derive(Debug, Clone, Copy)]
@@ -21,71 +24,53 @@ pub(crate) enum EventSource {
     Middleboxes(usize),
 }
 
-/// Numbering of event sources: media, then client, server and application of each connection, then
-/// paths, policy, recorder, background flows, and the middleboxes of each path.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct SourceNumbers {
-    pub(crate) media: usize,
-    pub(crate) connections: usize,
-    pub(crate) paths: usize,
-    pub(crate) background: usize,
-    /// Number of paths if any path has middleboxes, else 0.
-    pub(crate) middleboxes: usize,
+/// Slots of all sources of a run.
+#[derive(Debug)]
+pub(crate) struct EventSlots {
+    pub(crate) media: Vec<Slot>,
+    clients: Vec<Slot>,
+    servers: Vec<Slot>,
+    apps: Vec<Slot>,
+    paths: Vec<Slot>,
+    policy: Slot,
+    recorder: Slot,
+    background: Vec<Slot>,
+    middleboxes: Vec<Slot>,
 }
 
-impl SourceNumbers {
-    /// Number of sources.
-    pub(crate) fn count(&self) -> usize {
-        self.media + 3 * self.connections + self.paths + 2 + self.background + self.middleboxes
-    }
-
-    pub(crate) fn source(&self, number: usize) -> EventSource {
-        let Some(n) = number.checked_sub(self.media) else { return EventSource::Medium(number) };
-        if n < 3 * self.connections {
-            return match n % 3 {
-                0 => EventSource::Client(n / 3),
-                1 => EventSource::Server(n / 3),
-                _ => EventSource::App(n / 3),
-            };
-        }
-        let n = n - 3 * self.connections;
-        match n.checked_sub(self.paths) {
-            None => EventSource::Path(n),
-            Some(0) => EventSource::Policy,
-            Some(1) => EventSource::Recorder,
-            Some(i) => match (i - 2).checked_sub(self.background) {
-                None => EventSource::Background(i - 2),
-                Some(path) => EventSource::Middleboxes(path),
-            },
+impl EventSlots {
+    /// Adds all sources of a run to its queue.
+    pub(crate) fn new(queue: &mut EventQueue<EventSource>, experiment: &Experiment, media: usize) -> Self {
+        let media = (0..media).map(|i| queue.add_frequent(EventSource::Medium(i))).collect();
+        let mut add = |count, source: fn(usize) -> EventSource| -> Vec<Slot> {
+            (0..count).map(|i| queue.add(source(i))).collect()
+        };
+        let (connections, paths) = (experiment.traffic.len(), experiment.paths.len());
+        Self {
+            media,
+            clients: add(connections, EventSource::Client),
+            servers: add(connections, EventSource::Server),
+            apps: add(connections, EventSource::App),
+            paths: add(paths, EventSource::Path),
+            background: add(experiment.background.len(), EventSource::Background),
+            middleboxes: add(paths, EventSource::Middleboxes),
+            policy: queue.add(EventSource::Policy),
+            recorder: queue.add(EventSource::Recorder),
         }
     }
 
-    pub(crate) fn number(&self, source: EventSource) -> usize {
-        let first_path = self.media + 3 * self.connections;
-        let policy = first_path + self.paths;
+    #[inline]
+    pub(crate) fn of(&self, source: EventSource) -> Slot {
         match source {
-            EventSource::Medium(i) => i,
-            EventSource::Client(i) => self.media + 3 * i,
-            EventSource::Server(i) => self.media + 3 * i + 1,
-            EventSource::App(i) => self.media + 3 * i + 2,
-            EventSource::Path(i) => first_path + i,
-            EventSource::Policy => policy,
-            EventSource::Recorder => policy + 1,
-            EventSource::Background(i) => policy + 2 + i,
-            EventSource::Middleboxes(i) => policy + 2 + self.background + i,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_number_maps_to_its_source_and_back() {
-        let numbers = SourceNumbers { media: 4, connections: 3, paths: 2, background: 1, middleboxes: 2 };
-        for number in 0..numbers.count() {
-            assert_eq!(numbers.number(numbers.source(number)), number);
+            EventSource::Medium(i) => self.media[i],
+            EventSource::Client(i) => self.clients[i],
+            EventSource::Server(i) => self.servers[i],
+            EventSource::App(i) => self.apps[i],
+            EventSource::Path(i) => self.paths[i],
+            EventSource::Policy => self.policy,
+            EventSource::Recorder => self.recorder,
+            EventSource::Background(i) => self.background[i],
+            EventSource::Middleboxes(i) => self.middleboxes[i],
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Handlers of the events of media, middleboxes, background flows and applications.
 
-use crate::connection::{APP_TIMER, End};
+use crate::connection::End;
 use crate::event_source::EventSource;
 use crate::ingress::{Ingress, Receiver, record_arrival};
 use crate::network::{IP_HEADER_BYTES, Medium};
@@ -9,7 +9,6 @@ use crate::world::World;
 use middlebox::TransitSegment;
 use mptcp::PathId;
 use radio::Direction;
-use units::Instant;
 
 impl World<'_> {
     /// Delivers the packets that have arrived over a medium.
@@ -38,7 +37,7 @@ impl World<'_> {
             }
         }
         let next = self.network.media[i].next();
-        self.queue.set(i, next);
+        self.queue.set(self.slots.media[i], next);
     }
 
     /// Takes the next arrived packet from a medium into [`incoming`](Self::incoming). Returns its
@@ -72,7 +71,7 @@ impl World<'_> {
                 }
                 path.count(now, Direction::Up, size);
             }
-            self.network.send(now, size, label, &segment, &mut self.queue);
+            self.network.send(now, size, label, &segment, &mut self.queue, &self.slots);
         }
         let next = self.background[i].next();
         self.schedule(EventSource::Background(i), next);
@@ -98,7 +97,7 @@ impl World<'_> {
             } else {
                 let label = PacketLabel { connection: i as u16, path: id.0, down: true };
                 let size = segment.wire_len() as u32 + IP_HEADER_BYTES;
-                self.network.send(now, size, label, &segment, &mut self.queue);
+                self.network.send(now, size, label, &segment, &mut self.queue, &self.slots);
             }
         }
         self.schedule_middleboxes(path);
@@ -112,7 +111,6 @@ impl World<'_> {
         let connection = &mut self.connections[i];
         connection.on_app_timer(self.now);
         let next = connection.app.next();
-        connection.timers[APP_TIMER] = next.unwrap_or(Instant::MAX);
         self.schedule(EventSource::App(i), next);
         self.settle(i);
     }

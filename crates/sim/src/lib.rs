@@ -3,10 +3,9 @@
 //!
 //! [`run`] drives the sans-IO machines of the other crates: endpoints, links, cells, radios,
 //! applications and a policy. The same experiment gives the same outcome, byte for byte: events at
-//! equal times are first in, first out (with many connections in source order), and every random
-//! stream has a seed of its own. Modules: `simulation` is the event loop, `world` its state,
-//! `ingress` and `egress` move packets between `connection` and `network`, `window` and `lookahead`
-//! run many connections in windows.
+//! equal times are first in, first out, and every random stream has a seed of its own. Modules:
+//! `simulation` is the event loop, `world` its state, `ingress` and `egress` move packets between
+//! `connection` and `network`.
 
 mod background;
 mod build_outcome;
@@ -21,7 +20,6 @@ mod experiment;
 mod handlers;
 mod ingress;
 mod log_clock;
-mod lookahead;
 mod media;
 mod network;
 mod outcome;
@@ -31,7 +29,6 @@ mod recorder;
 mod series;
 mod simulation;
 mod video;
-mod window;
 mod world;
 
 pub use background::Background;
@@ -44,7 +41,7 @@ pub use delivery::{
     DelayOutcome, DelayPoint, DeliveryOutcome, Histogram, OffsetOutcome, OptionCounts, SegmentCounts,
     WorkOutcome,
 };
-pub use event_queue::EventQueue;
+pub use event_queue::{EventQueue, Slot};
 pub use experiment::{BackgroundSpec, CellSpec, Device, Experiment, Hop, PathSpec, Protocol, Transport};
 pub use log_clock::simulated_time;
 pub use media::{Medium, Port, Ports, media};
@@ -53,7 +50,6 @@ pub use outcome::{
     PathOutcome, Timeline,
 };
 pub use series::{Series, SeriesColumn};
-pub use simulation::Execution;
 pub use video::app_state;
 
 use core::ops::ControlFlow;
@@ -70,14 +66,6 @@ pub fn run(experiment: &Experiment) -> Outcome {
 /// ([`Outcome::deliveries`]). The rest of the outcome is the same as that of [`run`].
 pub fn run_recorded(experiment: &Experiment) -> Outcome {
     let mut simulation = Simulation::new(experiment).with_deliveries();
-    let _ = simulation.run(&mut |_| ControlFlow::Continue(()));
-    simulation.into_outcome()
-}
-
-/// Simulates one experiment as [`run_recorded`] does, with a given [`Execution`]. Events at equal
-/// times are in source order for any number of connections.
-pub fn run_with_execution(experiment: &Experiment, execution: Execution) -> Outcome {
-    let mut simulation = Simulation::new(experiment).with_deliveries().with_execution(execution);
     let _ = simulation.run(&mut |_| ControlFlow::Continue(()));
     simulation.into_outcome()
 }

@@ -1,6 +1,7 @@
 //! State of the paths between device and server, and of the media that they cross.
 
 use crate::event_queue::EventQueue;
+use crate::event_source::{EventSlots, EventSource};
 use crate::experiment::Experiment;
 use crate::media::{Port, Ports};
 use crate::packet::{Packet, PacketLabel};
@@ -94,7 +95,8 @@ impl Network {
         size: u32,
         label: PacketLabel,
         segment: &Segment<Span>,
-        queue: &mut EventQueue,
+        queue: &mut EventQueue<EventSource>,
+        slots: &EventSlots,
     ) {
         let path = &self.paths[usize::from(label.path)];
         let port = if label.down { path.down } else { path.up };
@@ -103,7 +105,7 @@ impl Network {
         let is_scheduled = medium.push_preserves_next();
         medium.push_with(now, port.station, size, || Packet::pack(label, segment));
         if !is_scheduled {
-            queue.set(port.medium, medium.next());
+            queue.set(slots.media[port.medium], medium.next());
         }
     }
 

@@ -84,45 +84,11 @@ impl Packet {
         }
     }
 
-    /// Packs a segment in place, which saves a copy of the packet.
-    #[inline]
-    pub(crate) fn pack_over(&mut self, label: PacketLabel, segment: &Segment<Span>) {
-        match self {
-            Self::Packed(packed) if PackedSegment::fits_without_sack(segment) => packed.fill(label, segment),
-            _ => *self = Self::pack_rare(label, segment),
-        }
-    }
-
-    /// A placeholder that is never sent.
-    pub(crate) fn blank() -> Self {
-        Self::Packed(PackedSegment::new(
-            PacketLabel { connection: 0, path: 0, down: false },
-            &Segment::new((0, 0), 0, 0, Flags::default(), 0),
-        ))
-    }
-
     #[inline(never)]
     fn pack_rare(label: PacketLabel, segment: &Segment<Span>) -> Self {
         match PackedSegment::with_sack(label, segment) {
             Some(packed) => Self::Packed(packed),
             None => Self::Boxed(label, Box::new(segment.clone())),
-        }
-    }
-
-    /// Moves the packet out. A placeholder or a copy of the packet stays.
-    #[inline]
-    pub(crate) fn take(&mut self) -> Self {
-        match self {
-            Self::Packed(packed) => Self::Packed(*packed),
-            Self::Boxed(..) => core::mem::replace(self, Self::blank()),
-        }
-    }
-
-    #[inline]
-    pub(crate) fn label(&self) -> PacketLabel {
-        match self {
-            Self::Packed(packed) => packed.label,
-            Self::Boxed(label, _) => *label,
         }
     }
 
@@ -205,7 +171,7 @@ impl PackedSegment {
         packed
     }
 
-    /// Packs as [`new`](Self::new) does, in place.
+    /// Sets the fields of a blank packet.
     #[inline]
     fn fill(&mut self, label: PacketLabel, segment: &Segment<Span>) {
         let mut contents = 0;
@@ -373,12 +339,8 @@ mod tests {
             for (_, mut previous) in variants() {
                 let packet = Packet::pack(LABEL, &segment);
                 assert_eq!(matches!(packet, Packet::Packed(_)), fits, "{segment:?}");
-                let mut over = Packet::pack(PacketLabel { connection: 1, path: 0, down: false }, &previous);
-                over.pack_over(LABEL, &segment);
-                for packet in [packet, over] {
-                    assert_eq!(packet.unpack_into(&mut previous), LABEL);
-                    assert_eq!(previous, segment);
-                }
+                assert_eq!(packet.unpack_into(&mut previous), LABEL);
+                assert_eq!(previous, segment);
             }
         }
     }

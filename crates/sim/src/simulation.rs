@@ -6,7 +6,6 @@ use crate::delivery::DeliveryRecorder;
 use crate::event_source::EventSource;
 use crate::experiment::Experiment;
 use crate::log_clock;
-use crate::lookahead::{Lookahead, MIN_CONNECTIONS};
 use crate::outcome::Outcome;
 use crate::policy_driver::PolicyDriver;
 use crate::recorder::Recorder;
@@ -14,20 +13,10 @@ use crate::world::World;
 use core::ops::ControlFlow;
 use mptcp::PathId;
 use tracing::{debug, info};
-use units::{Duration, Instant};
+use units::Instant;
 
 /// Events between two reports of progress: some milliseconds, so that a run stops promptly.
 const PROGRESS_INTERVAL_EVENTS: u64 = 1 << 14;
-
-/// Execution of a run with many connections. It affects the speed, not the outcome.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Execution {
-    /// One event after the other: faster with few connections.
-    Sequential,
-    /// Windows of time, in each of which all connections run one after the other, where the
-    /// experiment allows it: faster with many connections.
-    Windowed,
-}
 
 #[derive(Debug)]
 pub(crate) struct Simulation<'a> {
@@ -38,18 +27,10 @@ pub(crate) struct Simulation<'a> {
 
 impl<'a> Simulation<'a> {
     pub(crate) fn new(experiment: &'a Experiment) -> Self {
-        let simulation = Self {
+        Self {
             world: World::new(experiment),
             policy: PolicyDriver::new(experiment),
             recorder: Recorder::new(experiment),
-        };
-        if experiment.traffic.len() < MIN_CONNECTIONS {
-            simulation
-        } else if log_clock::is_on() {
-            // In the order of time, unlike windowed execution.
-            simulation.with_execution(Execution::Sequential)
-        } else {
-            simulation.with_execution(Execution::Windowed)
         }
     }
 
@@ -57,17 +38,6 @@ impl<'a> Simulation<'a> {
     pub(crate) fn with_deliveries(mut self) -> Self {
         let recorder = DeliveryRecorder::new(self.world.experiment.duration);
         self.world.delivery_recorders = vec![recorder; self.world.connections.len()];
-        self
-    }
-
-    /// Sets the execution, and orders events at equal times by source.
-    pub(crate) fn with_execution(mut self, execution: Execution) -> Self {
-        let world = &mut self.world;
-        world.queue = core::mem::take(&mut world.queue).with_source_order();
-        world.lookahead = match execution {
-            Execution::Sequential => Lookahead::default(),
-            Execution::Windowed => Lookahead::if_possible(world.experiment, &world.network),
-        };
         self
     }
 
@@ -81,23 +51,12 @@ impl<'a> Simulation<'a> {
         self.schedule_first_events();
         let mut report = |at: Instant| progress(at.as_secs_f64() / end.as_secs_f64());
         let mut events: u64 = 0;
-        loop {
-            if self.world.lookahead.is_on() {
-                // At equal times events of connections precede those handled below.
-                let limit = self.next_global_event().min(end) + Duration::from_nanos(1);
-                while let Some(more) = self.world.run_windows(limit) {
-                    if (events + more) / PROGRESS_INTERVAL_EVENTS > events / PROGRESS_INTERVAL_EVENTS {
-                        report(self.world.lookahead.completed().min(end))?;
-                    }
-                    events += more;
-                }
-            }
-            let Some((at, number)) = self.world.queue.next().filter(|&(at, _)| at <= end) else { break };
+        while let Some((at, source)) = self.world.queue.next().filter(|&(at, _)| at <= end) {
             self.world.now = at;
             if log_clock::is_on() {
                 log_clock::set(Some(at));
             }
-            self.handle_event(self.world.sources.source(number));
+            self.handle_event(source);
             events += 1;
             if events.is_multiple_of(PROGRESS_INTERVAL_EVENTS) {
                 report(at)?;
@@ -120,16 +79,12 @@ impl<'a> Simulation<'a> {
 
     fn schedule_first_events(&mut self) {
         let world = &mut self.world;
-        if world.lookahead.is_on() {
-            world.schedule_starts_in_windows();
-        } else {
-            for i in 0..world.network.media.len() {
-                let next = world.network.media[i].next();
-                world.schedule(EventSource::Medium(i), next);
-            }
-            for i in 0..world.connections.len() {
-                world.schedule(EventSource::App(i), Some(world.connections[i].config.start));
-            }
+        for i in 0..world.network.media.len() {
+            let next = world.network.media[i].next();
+            world.schedule(EventSource::Medium(i), next);
+        }
+        for i in 0..world.connections.len() {
+            world.schedule(EventSource::App(i), Some(world.connections[i].config.start));
         }
         for (i, spec) in world.experiment.paths.iter().enumerate() {
             let next = if spec.join_at > Instant::ZERO { Some(spec.join_at) } else { spec.leave_at };
@@ -145,16 +100,6 @@ impl<'a> Simulation<'a> {
         }
         // The policy decides before the first connection chooses its paths.
         self.on_policy();
-    }
-
-    /// Time of the next event of a path, the policy or the recorder.
-    fn next_global_event(&self) -> Instant {
-        let sources = &self.world.sources;
-        let first = sources.number(EventSource::Path(0));
-        (first..=sources.number(EventSource::Recorder))
-            .map(|number| self.world.queue.at(number))
-            .min()
-            .unwrap_or(Instant::MAX)
     }
 
     /// Handles the first event of the queue. A medium reschedules its event in place; other sources
@@ -173,10 +118,6 @@ impl<'a> Simulation<'a> {
             EventSource::Recorder => self.on_recorder(),
             EventSource::Background(i) => self.world.on_background(i),
             EventSource::Middleboxes(i) => self.world.on_middleboxes(i),
-        }
-        if self.world.lookahead.is_on() {
-            // Windowed execution polls the media itself.
-            (0..self.world.network.media.len()).for_each(|medium| self.world.queue.set(medium, None));
         }
     }
 

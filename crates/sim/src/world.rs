@@ -4,11 +4,10 @@ use crate::background::Background;
 use crate::capture::Capture;
 use crate::connection::{Connection, End, TransportConfigs};
 use crate::delivery::DeliveryRecorder;
-use crate::egress::{Egress, NextHop, record_departure};
+use crate::egress::{Egress, NextHop};
 use crate::event_queue::EventQueue;
-use crate::event_source::{EventSource, SourceNumbers};
+use crate::event_source::{EventSlots, EventSource};
 use crate::experiment::Experiment;
-use crate::lookahead::Lookahead;
 use crate::network::Network;
 use crate::packet::PacketLabel;
 use mptcp::{Event, PathId};
@@ -23,9 +22,8 @@ const REJOIN_DELAY: Duration = Duration::from_secs(1);
 pub(crate) struct World<'a> {
     pub(crate) experiment: &'a Experiment,
     pub(crate) now: Instant,
-    pub(crate) sources: SourceNumbers,
-    pub(crate) queue: EventQueue,
-    pub(crate) lookahead: Lookahead,
+    pub(crate) queue: EventQueue<EventSource>,
+    pub(crate) slots: EventSlots,
     pub(crate) network: Network,
     pub(crate) connections: Vec<Connection>,
     pub(crate) capture: Option<Capture>,
@@ -54,21 +52,14 @@ impl<'a> World<'a> {
                     .in_scope(|| Connection::new(experiment, &transports, config, seed))
             })
             .collect();
-        let has_middleboxes = network.paths.iter().any(|path| path.middleboxes.is_some());
-        let sources = SourceNumbers {
-            media: network.media.len(),
-            connections: connections.len(),
-            paths: network.paths.len(),
-            background: experiment.background.len(),
-            middleboxes: if has_middleboxes { network.paths.len() } else { 0 },
-        };
+        let mut queue = EventQueue::new();
+        let slots = EventSlots::new(&mut queue, experiment, network.media.len());
         Self {
             experiment,
             now: Instant::ZERO,
-            sources,
-            queue: EventQueue::with_scanned(sources.count(), sources.media),
+            queue,
+            slots,
             capture: experiment.capture.then(|| Capture::new(experiment)),
-            lookahead: Lookahead::default(),
             network,
             connections,
             background: Background::all(experiment),
@@ -80,7 +71,7 @@ impl<'a> World<'a> {
     }
 
     pub(crate) fn schedule(&mut self, source: EventSource, at: Option<Instant>) {
-        self.queue.set(self.sources.number(source), at);
+        self.queue.set(self.slots.of(source), at);
     }
 
     pub(crate) fn schedule_middleboxes(&mut self, path: usize) {
@@ -104,12 +95,8 @@ impl<'a> World<'a> {
     /// end is not touched: it sees the packets when they arrive.
     pub(crate) fn settle_end(&mut self, i: usize, end: End) {
         loop {
-            if self.lookahead.in_window {
-                self.buffer_segments(i, end);
-            } else {
-                while let Some(path) = self.send_segments(i, end) {
-                    self.schedule_middleboxes(path);
-                }
+            while let Some(path) = self.send_segments(i, end) {
+                self.schedule_middleboxes(path);
             }
             let had_events = match end {
                 End::Client => self.handle_client_events(i),
@@ -129,18 +116,11 @@ impl<'a> World<'a> {
         let connection = &mut self.connections[i];
         let timeout = connection.end(end).poll_timeout().unwrap_or(Instant::MAX);
         let timeout = timeout.min(connection.deadlines[end as usize]);
-        let timer = &mut connection.timers[end as usize];
-        if timeout >= *timer {
-            return;
-        }
-        *timer = timeout;
-        if self.lookahead.in_window {
-            self.lookahead.mark_timer_changed(end as usize);
-        } else if self.lookahead.is_on() {
-            self.lookahead.timers[end as usize].set_no_later(2 * i, Some(timeout));
-        } else {
+        let scheduled = &mut connection.scheduled[end as usize];
+        if timeout < *scheduled {
+            *scheduled = timeout;
             let source = if end == End::Client { EventSource::Client(i) } else { EventSource::Server(i) };
-            self.queue.set_no_later(self.sources.number(source), Some(timeout));
+            self.schedule(source, Some(timeout));
         }
     }
 
@@ -156,6 +136,7 @@ impl<'a> World<'a> {
                 now: self.now,
                 network: &mut self.network,
                 queue: &mut self.queue,
+                slots: &self.slots,
                 capture: &mut self.capture,
                 recorder: side.map(|side| (side, &mut self.delivery_recorders[i])),
             };
@@ -165,28 +146,6 @@ impl<'a> World<'a> {
             }
         }
         None
-    }
-
-    /// Buffers the segments of an end until the window is released.
-    #[inline]
-    fn buffer_segments(&mut self, i: usize, end: End) {
-        let connection = &mut self.connections[i];
-        let side = connection.side(end);
-        let endpoint = connection.end(end);
-        while let Some(path) = endpoint.transmit_into(self.now, &mut self.outgoing) {
-            let label = PacketLabel { connection: i as u16, path: path.0, down: end == End::Server };
-            if !label.down {
-                let path = &mut self.network.paths[path.index()];
-                if !path.present {
-                    continue;
-                }
-                path.payload_up += u64::from(self.outgoing.payload.len);
-            }
-            if let Some(recorder) = self.delivery_recorders.get_mut(i) {
-                record_departure(recorder, self.now, side, &self.outgoing);
-            }
-            self.lookahead.departures.push(label, &self.outgoing);
-        }
     }
 
     /// Handles events of the client's endpoint and due rejoins. Returns true if there were any.

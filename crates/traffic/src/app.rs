@@ -212,7 +212,7 @@ impl App {
     /// The first message that was written, accepted by the stream or waiting for room, and not yet
     /// taken. A response of a video is no message: its player knows when it asked for it.
     #[inline]
-    pub fn message(&self) -> Option<&Message> {
+    pub fn message(&self) -> Option<Message> {
         self.messages.front()
     }
 

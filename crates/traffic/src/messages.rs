@@ -22,37 +22,56 @@ pub struct Message {
 /// Messages that were written and not yet taken, in order of the stream.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Messages {
-    queue: VecDeque<Message>,
+    queue: VecDeque<Run>,
     /// Stream offset after the last message.
     end: u64,
     /// Stream offset after the last message taken.
     taken: u64,
 }
 
+/// A packet, or blocks that were written at the same time: a send buffer takes hundreds at once.
+#[derive(Debug, Clone, Copy)]
+struct Run {
+    written: Instant,
+    /// Stream offset after the first message; the others follow in steps of [`BLOCK_BYTES`].
+    first_end: u64,
+    /// Stream offset after the last message.
+    end: u64,
+}
+
 impl Messages {
     #[inline]
-    pub(crate) fn front(&self) -> Option<&Message> {
-        self.queue.front()
+    pub(crate) fn front(&self) -> Option<Message> {
+        self.queue.front().map(|run| Message { written: run.written, end: run.first_end })
     }
 
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<Message> {
-        let message = self.queue.pop_front()?;
+        let message = self.front()?;
         self.taken = message.end;
+        let run = self.queue.front_mut()?;
+        if run.first_end == run.end {
+            self.queue.pop_front();
+        } else {
+            run.first_end = run.end.min(run.first_end + BLOCK_BYTES);
+        }
         Some(message)
     }
 
     /// Appends a message of `bytes`, written at `written`.
     pub(crate) fn push(&mut self, written: Instant, bytes: u64) {
         self.end = self.end.saturating_add(bytes);
-        self.queue.push_back(Message { written, end: self.end });
+        self.queue.push_back(Run { written, first_end: self.end, end: self.end });
     }
 
     /// Appends the blocks that begin before stream offset `accepted`. No block ends after `size`.
     #[inline]
     pub(crate) fn push_blocks(&mut self, written: Instant, accepted: u64, size: u64) {
-        while self.end < accepted {
-            self.push(written, BLOCK_BYTES.min(size - self.end));
+        if self.end < accepted {
+            let first_end = size.min(self.end.saturating_add(BLOCK_BYTES));
+            let blocks = (accepted - self.end).div_ceil(BLOCK_BYTES);
+            self.end = size.min(self.end.saturating_add(blocks.saturating_mul(BLOCK_BYTES)));
+            self.queue.push_back(Run { written, first_end, end: self.end });
         }
     }
 
@@ -66,7 +85,7 @@ impl Messages {
         while let Some(last) = self.queue.pop_back() {
             let start = self.queue.back().map_or(self.taken, |before| before.end);
             if start < end {
-                self.queue.push_back(Message { end, ..last });
+                self.queue.push_back(Run { first_end: last.first_end.min(end), end, ..last });
                 return;
             }
         }
@@ -78,7 +97,10 @@ mod tests {
     use super::*;
 
     fn ends(messages: &Messages) -> Vec<(u64, u64)> {
-        messages.queue.iter().map(|message| (message.written.as_millis(), message.end)).collect()
+        let mut messages = messages.clone();
+        std::iter::from_fn(|| messages.pop())
+            .map(|message| (message.written.as_millis(), message.end))
+            .collect()
     }
 
     #[test]
@@ -89,6 +111,8 @@ mod tests {
         assert_eq!(ends(&messages), [(1, 8192)]);
         messages.push_blocks(Instant::from_millis(3), 20_000, 20_000);
         assert_eq!(ends(&messages), [(1, 8192), (3, 16_384), (3, 20_000)]);
+        messages.truncate(10_000);
+        assert_eq!(ends(&messages), [(1, 8192), (3, 10_000)]);
     }
 
     #[test]

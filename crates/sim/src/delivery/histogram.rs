@@ -1,16 +1,15 @@
-//! Histogram with logarithmic bins, in constant memory.
+//! Histogram with logarithmic bins. Its memory is that of the bins with values.
 
 /// Bins per power of two.
 const BINS: u64 = 128;
 /// Binary logarithm of [`BINS`].
 const BIN_BITS: u32 = BINS.trailing_zeros();
-
 /// Counts of values by bin. Values below 256 have a bin each; above, each power of two has 128
 /// bins. A quantile is therefore at most 1/128 below the true one.
 #[derive(Debug, Clone, Default)]
 pub struct Histogram {
-    /// Counts of 128 successive bins each, where there are any.
-    pages: Vec<Option<Box<[u64; BINS as usize]>>>,
+    /// Bins with values and their counts, in ascending order.
+    bins: Vec<(u32, u64)>,
     count: u64,
 }
 
@@ -23,12 +22,11 @@ impl Histogram {
     /// Counts a value `times` times.
     pub fn add_many(&mut self, value: u64, times: u64) {
         let bin = bin(value);
-        let (page, slot) = (bin / BINS as usize, bin % BINS as usize);
-        if self.pages.len() <= page {
-            self.pages.resize(page + 1, None);
-        }
-        self.pages[page].get_or_insert_with(|| Box::new([0; BINS as usize]))[slot] += times;
         self.count += times;
+        match self.bins.binary_search_by_key(&bin, |&(bin, _)| bin) {
+            Ok(place) => self.bins[place].1 += times,
+            Err(place) => self.bins.insert(place, (bin, times)),
+        }
     }
 
     /// Number of values counted.
@@ -47,7 +45,7 @@ impl Histogram {
         &self,
         quantiles: impl IntoIterator<Item = f64>,
     ) -> impl Iterator<Item = (u64, u64)> {
-        let mut bins = self.bins();
+        let mut bins = self.bins.iter().copied();
         let mut below = 0;
         let mut current = None;
         quantiles.into_iter().map_while(move |q| {
@@ -62,18 +60,10 @@ impl Histogram {
         })
     }
 
-    /// Bins with values and their counts, in ascending order.
-    fn bins(&self) -> impl Iterator<Item = (u64, u64)> {
-        let pages = self.pages.iter().zip((0..).step_by(BINS as usize));
-        let pages = pages.filter_map(|(page, first)| Some((page.as_deref()?, first)));
-        let bins = pages.flat_map(|(page, first)| (first..).zip(page.iter().copied()));
-        bins.filter(|&(_, count)| count > 0)
-    }
-
     /// Counts of the values 0, 1, 2 to 3, 4 to 7 and so on, up to the largest value.
     pub fn by_power_of_two(&self) -> Vec<u64> {
         let mut powers = Vec::new();
-        for (bin, count) in self.bins() {
+        for &(bin, count) in &self.bins {
             let power = (u64::BITS - lowest_value(bin).leading_zeros()) as usize;
             if powers.len() <= power {
                 powers.resize(power + 1, 0);
@@ -85,14 +75,15 @@ impl Histogram {
 }
 
 /// Bin of a value.
-fn bin(value: u64) -> usize {
+fn bin(value: u64) -> u32 {
     // Shift that leaves one bit more than the number of a bin.
     let shift = (u64::BITS - value.leading_zeros()).saturating_sub(BIN_BITS + 1);
-    (u64::from(shift) * BINS + (value >> shift)) as usize
+    (u64::from(shift) * BINS + (value >> shift)) as u32
 }
 
 /// Lowest value of a bin.
-fn lowest_value(bin: u64) -> u64 {
+fn lowest_value(bin: u32) -> u64 {
+    let bin = u64::from(bin);
     let shift = (bin / BINS).saturating_sub(1);
     (bin - shift * BINS) << shift
 }
@@ -122,8 +113,20 @@ mod tests {
 
     proptest! {
         #[test]
+        fn counts_equal_those_of_sorted_values(values in proptest::collection::vec((0..2000_u64, 0..3_u64), 0..300)) {
+            let mut histogram = Histogram::default();
+            let mut expected = std::collections::BTreeMap::new();
+            for (value, times) in values {
+                histogram.add_many(value, times);
+                *expected.entry(bin(value)).or_insert(0) += times;
+            }
+            prop_assert_eq!(histogram.count(), expected.values().sum::<u64>());
+            prop_assert_eq!(histogram.bins, expected.into_iter().collect::<Vec<_>>());
+        }
+
+        #[test]
         fn a_bin_starts_at_most_a_128th_below_its_values(value: u64) {
-            let lowest = lowest_value(bin(value) as u64);
+            let lowest = lowest_value(bin(value));
             prop_assert!(lowest <= value && value - lowest <= lowest / BINS);
             prop_assert_eq!(bin(lowest), bin(value));
         }

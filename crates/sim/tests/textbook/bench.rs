@@ -5,7 +5,7 @@
 
 use link::{Delay, Link, LinkConfig, LinkStats, QueueLimit, Rate};
 use mptcp::{Config, Endpoint, PathId};
-use tandem_sim::EventQueue;
+use tandem_sim::{EventQueue, Slot};
 use units::{Bitrate, Bytes, Duration, Instant, Seed};
 use wire::{Payload, Segment, Span};
 
@@ -33,7 +33,8 @@ struct Packet {
 struct Flow {
     client: Endpoint<Span>,
     server: Endpoint<Span>,
-    start: Instant,
+    /// Slots of the client's and the server's timer.
+    timers: [Slot; 2],
     /// Links of each path: two towards the server in reverse order, and one back.
     routes: Vec<([usize; 2], usize)>,
     opened: bool,
@@ -48,12 +49,19 @@ struct Flow {
     windows: Vec<u64>,
 }
 
+#[derive(Clone, Copy)]
+enum Source {
+    Link(usize),
+    Client(usize),
+    Server(usize),
+}
+
 /// Clients that send bulk data, their servers, and the links between them.
 pub(crate) struct Bench {
     seed: Seed,
-    links: Vec<Link<Packet>>,
+    links: Vec<(Link<Packet>, Slot)>,
     flows: Vec<Flow>,
-    queue: EventQueue,
+    queue: EventQueue<Source>,
     now: Instant,
     /// Every `n`-th data packet of a flow is lost before the links; 0 for none.
     pub(crate) loss_period: u64,
@@ -79,7 +87,7 @@ impl Bench {
             seed: Seed::new(seed),
             links: Vec::new(),
             flows: Vec::new(),
-            queue: EventQueue::new(0),
+            queue: EventQueue::new(),
             now: Instant::ZERO,
             loss_period: 0,
         }
@@ -87,7 +95,8 @@ impl Bench {
 
     pub(crate) fn link(&mut self, config: &LinkConfig) -> usize {
         let seed = self.seed.derive("link").derive(&self.links.len().to_string());
-        self.links.push(Link::new(config, seed));
+        let slot = self.queue.add(Source::Link(self.links.len()));
+        self.links.push((Link::new(config, seed), slot));
         self.links.len() - 1
     }
 
@@ -115,10 +124,13 @@ impl Bench {
             routes.push(([bottleneck, there], back));
         }
         let seed = self.seed.derive("flow").derive(&self.flows.len().to_string());
+        let i = self.flows.len();
+        let timers = [Source::Client(i), Source::Server(i)].map(|source| self.queue.add(source));
+        self.queue.set(timers[0], Some(start));
         self.flows.push(Flow {
             client: Endpoint::client(config.clone(), seed.derive("client")),
             server: Endpoint::server(config, seed.derive("server")),
-            start,
+            timers,
             routes,
             opened: false,
             bulk: true,
@@ -168,7 +180,7 @@ impl Bench {
     }
 
     pub(crate) fn stats(&self, link: usize) -> LinkStats {
-        self.links[link].stats()
+        self.links[link].0.stats()
     }
 
     /// Goodput of each flow between `from` and `to` (seconds), in Mbit/s.
@@ -182,29 +194,25 @@ impl Bench {
     }
 
     pub(crate) fn run(&mut self, end: Instant) {
-        if self.now == Instant::ZERO {
-            self.queue = EventQueue::new(self.links.len() + 2 * self.flows.len());
-            for (i, flow) in self.flows.iter().enumerate() {
-                self.queue.set(self.links.len() + 2 * i, Some(flow.start));
-            }
-        }
         while let Some((at, source)) = self.queue.next().filter(|&(at, _)| at <= end) {
             self.queue.pop();
             self.now = at;
-            if source < self.links.len() {
-                while let Some(packet) = self.links[source].poll(at) {
-                    self.arrive(packet);
+            match source {
+                Source::Link(i) => {
+                    while let Some(packet) = self.links[i].0.poll(at) {
+                        self.arrive(packet);
+                    }
+                    let (link, slot) = &self.links[i];
+                    self.queue.set(*slot, link.next());
                 }
-                self.queue.set(source, self.links[source].next());
-            } else {
-                let i = (source - self.links.len()) / 2;
-                let flow = &mut self.flows[i];
-                if (source - self.links.len()).is_multiple_of(2) {
-                    flow.client.handle_timeout(at);
-                } else {
-                    flow.server.handle_timeout(at);
+                Source::Client(i) => {
+                    self.flows[i].client.handle_timeout(at);
+                    self.settle(i);
                 }
-                self.settle(i);
+                Source::Server(i) => {
+                    self.flows[i].server.handle_timeout(at);
+                    self.settle(i);
+                }
             }
         }
         self.now = end;
@@ -231,8 +239,9 @@ impl Bench {
 
     fn push(&mut self, link: usize, packet: Packet) {
         let size = packet.segment.wire_len() as u32 + IP_HEADER_BYTES;
-        self.links[link].push(self.now, size, packet);
-        self.queue.set(link, self.links[link].next());
+        let (link, slot) = &mut self.links[link];
+        link.push(self.now, size, packet);
+        self.queue.set(*slot, link.next());
     }
 
     fn settle(&mut self, i: usize) {
@@ -270,7 +279,6 @@ impl Bench {
                 break;
             }
         }
-        let base = self.links.len() + 2 * i;
         let flow = &mut self.flows[i];
         for (path, window) in flow.windows.iter_mut().enumerate() {
             let cwnd = flow.client.subflow(PathId(path as u8)).map_or(0, |info| info.cwnd);
@@ -278,8 +286,8 @@ impl Bench {
             *window = cwnd;
         }
         let (client, server) = (flow.client.poll_timeout(), flow.server.poll_timeout());
-        self.queue.set(base, client);
-        self.queue.set(base + 1, server);
+        self.queue.set(flow.timers[0], client);
+        self.queue.set(flow.timers[1], server);
     }
 
     fn send(&mut self, i: usize, path: PathId, to_server: bool, segment: Segment<Span>) {
