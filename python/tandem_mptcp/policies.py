@@ -47,6 +47,8 @@ class PathState:
     """Congestion window of the path's subflows, in bytes."""
     energy_j_per_mbit: float | None
     """Energy per megabit at the present rate, in joules; None without data."""
+    energy_j: float | None
+    """Energy of the radio since the start, in joules."""
     allowance_left_bytes: int | None
     """Remaining data allowance, in bytes; None without a limit."""
     allowance_until_s: float | None
@@ -76,6 +78,8 @@ class AppState:
     """Missing bytes of the data it waits for."""
     bitrate_mbps: float | None
     """Bitrate at which it plays that data, in Mbit/s."""
+    stalled_s: float | None
+    """Total length of the stalls of all players, present ones included, in seconds."""
     done: bool
     """It needs nothing more from the network."""
 
@@ -90,6 +94,10 @@ class DeviceState:
     """The paths."""
     app: AppState | None
     """State of the application; None if none reports one."""
+    energy_j: float | None
+    """Energy of all radios since the start, in joules, with their joint activity."""
+    delivered_bytes: int | None
+    """Data that the receiving applications have read since the start, in bytes."""
 
 
 class Policy(ABC):

@@ -349,6 +349,16 @@ impl Player {
         }
     }
 
+    /// Total length of the stalls up to `now`, a present one included.
+    pub fn stalled_time(&self, now: Instant) -> Duration {
+        let since = match self.phase {
+            Phase::Stalled { since } => Some(since),
+            Phase::Playing if self.stalled(now) => Some(self.clock + self.buffer),
+            Phase::Starting | Phase::Playing | Phase::Ended { .. } => None,
+        };
+        self.stalls().1 + since.map_or(Duration::ZERO, |since| now.max(self.clock).since(since))
+    }
+
     /// The record of the session, which ends at `now` unless the video has ended before. An open
     /// stall or initial wait is closed and marked.
     pub fn finish(mut self, now: Instant) -> Session {

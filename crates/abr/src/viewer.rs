@@ -54,6 +54,8 @@ pub struct Sight {
     pub buffer: Duration,
     /// Playback is stalled or has not begun.
     pub waiting: bool,
+    /// Total length of the stalls after playback had begun, a present one included.
+    pub stalled: Duration,
     /// Bitrate of the segment in download, else of the last segment, else of the lowest level.
     pub bitrate: Bitrate,
     /// Bytes of the segment in download that have not arrived.
@@ -111,6 +113,7 @@ impl Viewer {
         Sight {
             buffer: self.player.buffer(now),
             waiting: self.player.stalled(now) || !self.player.started(),
+            stalled: self.player.stalled_time(now),
             bitrate: self.player.bitrate(),
             missing: self.player.missing(),
             fetched: self.player.fetched(),

@@ -74,6 +74,7 @@ impl Players {
             deadline: player.buffer.filter(|_| !state.urgent).map(|buffer| now + buffer),
             missing: state.missing_or_whole(),
             bitrate: state.bitrate,
+            stalled: None,
             done: state.done,
         })
     }

@@ -1,7 +1,7 @@
 //! Feeds interface counters to a policy and tracks its decisions; without I/O.
 
 use policy::{Action, AppState, Channel, DeviceState, InterfaceKind, PathState, Policy, PolicyConfig};
-use units::{Bytes, Duration, Instant};
+use units::{Bytes, Duration, Energy, Instant};
 
 /// One reading of an interface.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -22,6 +22,8 @@ pub struct InterfaceSample {
     pub awake: bool,
     /// Energy per megabit at the current rate, in joules.
     pub energy_per_mbit: Option<f64>,
+    /// Energy of the radio since the start; `None` without a power profile.
+    pub energy: Option<Energy>,
     /// Remaining data allowance.
     pub allowance_left: Option<Bytes>,
     /// End of the allowance period.
@@ -53,7 +55,7 @@ impl Steering {
         Self {
             config: config.clone(),
             policy: config.build(kinds),
-            state: DeviceState { paths, app: None },
+            state: DeviceState::new(paths),
             last: None,
             seen: vec![(0, 0); kinds.len()],
             wanted: vec![true; kinds.len()],
@@ -83,9 +85,11 @@ impl Steering {
             path.queued = look.queued;
             path.awake = look.awake;
             path.energy_per_mbit = look.energy_per_mbit;
+            path.energy = look.energy;
             path.allowance_left = look.allowance_left;
             path.allowance_until = look.allowance_until;
         }
+        self.state.energy = self.state.paths.iter().map(|path| path.energy).sum();
         let mut actions = Vec::new();
         self.policy.observe(now, &self.state, &mut actions);
         for action in &actions {
@@ -105,6 +109,11 @@ impl Steering {
     /// Sets the application state for the next observation.
     pub fn set_app_state(&mut self, app: Option<AppState>) {
         self.state.app = app;
+    }
+
+    /// Sets the data that applications have read so far, if known, for the next observation.
+    pub fn set_delivered(&mut self, delivered: Option<Bytes>) {
+        self.state.delivered = delivered;
     }
 
     /// Interval at which the policy should run.
@@ -130,5 +139,27 @@ impl Steering {
     /// Number of priority changes so far.
     pub const fn priority_changes(&self) -> u64 {
         self.changes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn energy_of_the_device_is_known_with_that_of_all_radios() {
+        let kinds = [InterfaceKind::Wifi, InterfaceKind::Lte];
+        let mut steering = Steering::new(&PolicyConfig::default(), &kinds, &[false; 2]);
+        let sample = |joules: Option<f64>| InterfaceSample {
+            energy: joules.map(Energy::from_joules),
+            ..InterfaceSample::default()
+        };
+        steering.observe(Instant::ZERO, &[sample(Some(1.5)), sample(None)]);
+        assert_eq!((steering.state().energy, steering.state().delivered), (None, None));
+        steering.set_delivered(Some(Bytes::new(7)));
+        steering.observe(Instant::from_secs(1), &[sample(Some(2.0)), sample(Some(3.0))]);
+        assert_eq!(steering.state().energy, Some(Energy::from_joules(5.0)));
+        assert_eq!(steering.state().paths[1].energy, Some(Energy::from_joules(3.0)));
+        assert_eq!(steering.state().delivered, Some(Bytes::new(7)));
     }
 }

@@ -1,7 +1,7 @@
 //! The state that a policy observes and the actions it can take.
 
 use radio::InterfaceKind;
-use units::{Bitrate, Bytes, Duration, Instant};
+use units::{Bitrate, Bytes, Duration, Energy, Instant};
 
 /// State of a device at one moment.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -10,6 +10,12 @@ pub struct DeviceState {
     pub paths: Vec<PathState>,
     /// State of the application, if it reports one.
     pub app: Option<AppState>,
+    /// Energy of all radios since the start; joint activity of several radios is included where the
+    /// driver models it. `None` if the energy of a radio is unknown.
+    pub energy: Option<Energy>,
+    /// Data that the receiving applications have read since the start, over all connections; `None`
+    /// if the driver cannot know.
+    pub delivered: Option<Bytes>,
 }
 
 /// State of one path: an interface, and the subflow over it.
@@ -42,6 +48,8 @@ pub struct PathState {
     pub backup: bool,
     /// Energy per megabit at the present rate of this path, in joules.
     pub energy_per_mbit: Option<f64>,
+    /// Energy of the radio since the start; `None` without a power profile.
+    pub energy: Option<Energy>,
     /// The radio has left its idle state, so a transfer costs no promotion.
     pub awake: bool,
     /// Remaining data allowance of the path; `None` without a limit.
@@ -51,6 +59,11 @@ pub struct PathState {
 }
 
 impl DeviceState {
+    /// A device with these paths at the start.
+    pub fn new(paths: Vec<PathState>) -> Self {
+        Self { paths, ..Self::default() }
+    }
+
     /// True if some path that is not costly is up.
     pub(crate) fn preferred_up(&self) -> bool {
         self.paths.iter().any(|path| path.up && is_preferred(path.kind))
@@ -90,6 +103,7 @@ impl PathState {
             cwnd: None,
             backup: false,
             energy_per_mbit: None,
+            energy: None,
             awake: false,
             allowance_left: None,
             allowance_until: None,
@@ -123,6 +137,8 @@ pub struct AppState {
     pub missing: Option<Bytes>,
     /// Bitrate at which it plays that data.
     pub bitrate: Option<Bitrate>,
+    /// Total length of the stalls of all players, present ones included; `None` if unknown.
+    pub stalled: Option<Duration>,
     /// It needs nothing more from the network.
     pub done: bool,
 }

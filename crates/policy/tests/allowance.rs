@@ -30,7 +30,7 @@ impl Model {
         let plan = DataPlan { allowance: Bytes::new(allowance), period: Some(Duration::from_secs(period)) };
         Self {
             policy: text.parse::<PolicyConfig>().expect("a policy").build(&[Wifi, Lte]),
-            state: DeviceState { paths, app: None },
+            state: DeviceState::new(paths),
             ledger: Ledger::new(plan, Duration::ZERO),
             now: Instant::ZERO,
             open: true,
@@ -164,7 +164,7 @@ fn paths_without_an_allowance_are_not_changed() {
     let mut actions = Vec::new();
     let mut paths = vec![PathState::new(Wifi), PathState::new(Lte)];
     paths[0].backup = true;
-    policy.observe(Instant::ZERO, &DeviceState { paths, app: None }, &mut actions);
+    policy.observe(Instant::ZERO, &DeviceState::new(paths), &mut actions);
     assert_eq!(actions, []);
 }
 

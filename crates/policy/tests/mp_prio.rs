@@ -39,7 +39,7 @@ impl Model {
         let mut run = Run { wifi: 0.0, lte: 0.0, switches: 0, shortest: Duration::MAX };
         let (mut backlog, mut queue) = (0.0_f64, 0.0_f64);
         let (mut requested, mut regular, mut since) = (true, true, Instant::ZERO);
-        let mut state = DeviceState { paths: vec![PathState::new(Wifi), PathState::new(Lte)], app: None };
+        let mut state = DeviceState::new(vec![PathState::new(Wifi), PathState::new(Lte)]);
         let step = STEP.as_secs_f64();
         let mut now = Instant::ZERO;
         while now < Instant::from_secs(seconds) {

@@ -18,7 +18,7 @@ impl Device {
     fn new(policy: &str, kinds: &[InterfaceKind]) -> Self {
         let config: PolicyConfig = policy.parse().expect("a registered policy");
         let paths = kinds.iter().map(|&kind| PathState::new(kind)).collect();
-        Self { policy: config.build(kinds), now: Instant::ZERO, state: DeviceState { paths, app: None } }
+        Self { policy: config.build(kinds), now: Instant::ZERO, state: DeviceState::new(paths) }
     }
 
     /// Observes once, carries out the actions, and advances by the policy's interval or 1 s.
@@ -190,7 +190,7 @@ fn share_out_of_range_is_clamped() {
         let config = Emtcp { share: wrong, actuator: Actuator::Ideal };
         let mut actions = Vec::new();
         let paths = vec![PathState::new(Wifi), PathState::new(Lte)];
-        config.build(&[Wifi, Lte]).observe(Instant::ZERO, &DeviceState { paths, app: None }, &mut actions);
+        config.build(&[Wifi, Lte]).observe(Instant::ZERO, &DeviceState::new(paths), &mut actions);
         assert_eq!(actions, [share(&[0.5 + near / 2.0, 0.5 - near / 2.0])]);
     }
 }

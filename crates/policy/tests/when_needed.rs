@@ -39,7 +39,7 @@ impl Model {
         paths[1].backup = true;
         Self {
             policy: config.into().build(&[Wifi, Lte]),
-            state: DeviceState { paths, app: None },
+            state: DeviceState::new(paths),
             now: Instant::ZERO,
             backlog: 0.0,
             joined: true,
@@ -327,7 +327,7 @@ proptest! {
         let mut policy = policy("when-needed");
         let mut paths = vec![PathState::new(Wifi), PathState::new(Lte)];
         paths[1].backup = true;
-        let mut state = DeviceState { paths, app: None };
+        let mut state = DeviceState::new(paths);
         let (mut now, mut actions, mut switches) = (Instant::ZERO, Vec::new(), Vec::new());
         let (mut open, mut resets) = (true, Vec::new());
         for (millis, wifi, lte, srtt, up) in looks {

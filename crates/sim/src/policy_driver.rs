@@ -7,8 +7,9 @@ use crate::world::World;
 use mptcp::PathId;
 use mptcp::scheduler::Offload;
 use policy::{Action, Channel, DeviceState, Ledger, PathState, Policy};
+use radio::JointActivity;
 use tracing::{debug, info_span};
-use units::{Bytes, Duration, Instant};
+use units::{Bytes, Duration, Energy, Instant};
 
 #[derive(Debug)]
 pub(crate) struct PolicyDriver {
@@ -17,6 +18,8 @@ pub(crate) struct PolicyDriver {
     actions: Vec<Action>,
     last_observed: Instant,
     paths: Vec<PathObserver>,
+    /// Joint activity of the radios.
+    joint: JointActivity,
     /// Shares of the last [`Action::Share`].
     shares: Option<Vec<f64>>,
     /// Number of actions that changed a priority, the shares or the rule of offloading.
@@ -43,10 +46,11 @@ impl PolicyDriver {
         };
         Self {
             policy: experiment.device.policy.build(&kinds),
-            state: DeviceState { paths: kinds.iter().map(|&kind| PathState::new(kind)).collect(), app: None },
+            state: DeviceState::new(kinds.iter().map(|&kind| PathState::new(kind)).collect()),
             actions: Vec::new(),
             last_observed: Instant::ZERO,
             paths: experiment.paths.iter().map(observer).collect(),
+            joint: JointActivity::new(),
             shares: None,
             changes: 0,
         }
@@ -81,6 +85,12 @@ impl PolicyDriver {
             observer.observe_path(now, span, path, state);
             observe_subflows(&mut world.connections, PathId(i as u8), state);
         }
+        let meters = world.network.paths.iter().map(|path| &path.meters[0]);
+        let radios: Energy = meters.clone().map(radio::Meter::energy).sum();
+        let joint = world.experiment.device.joint_power * self.joint.update(meters);
+        self.state.energy = Some(radios + joint);
+        let delivered = world.connections.iter().map(|connection| connection.delivered).sum();
+        self.state.delivered = Some(Bytes::new(delivered));
     }
 
     fn apply(&mut self, action: &Action, world: &mut World<'_>) {
@@ -145,6 +155,7 @@ impl PathObserver {
         let meter = &mut path.meters[0];
         meter.advance(now);
         state.awake = meter.state() != radio::State::Idle;
+        state.energy = Some(meter.energy());
         let rate = state.rate_down;
         state.energy_per_mbit = (rate.as_bps() > 0).then(|| meter.profile().energy_per_mbit(rate));
         if let Some(ledger) = &mut self.ledger {

@@ -21,7 +21,7 @@ use std::io::Write;
 use std::iter::Peekable;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::vec::IntoIter;
-use units::{Duration, Instant};
+use units::{Bytes, Duration, Instant};
 
 /// Interval at which the loop checks whether it must stop.
 const STOP_POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -263,6 +263,9 @@ impl<'a> RunController<'a> {
         let samples: Vec<_> = paths.map(|path| self.sample_interface(now, path)).collect::<Result<_, _>>()?;
         let sights = self.flows.iter().filter_map(|flow| flow.progress.sight(now));
         self.steering.set_app_state(sim::app_state(now, sights));
+        let delivered = self.flows.iter().map(|flow| flow.progress.delivered.load(Ordering::Relaxed)).sum();
+        // User programs that replace the traffic keep their data to themselves.
+        self.steering.set_delivered((!self.flows.is_empty()).then_some(Bytes::new(delivered)));
         let actions = self.steering.observe(now, &samples);
         // Plain TCP has no subflows to control.
         if self.is_mptcp {
@@ -290,6 +293,7 @@ impl<'a> RunController<'a> {
         let rate = self.steering.state().paths[path].rate_down;
         let (network, _) = self.shared.lock();
         let meter = &network.paths()[path].meters[0];
+        sample.energy = Some(meter.energy());
         sample.awake = meter.state() != State::Idle;
         sample.energy_per_mbit = (rate.as_bps() > 0).then(|| meter.profile().energy_per_mbit(rate));
         Ok(sample)

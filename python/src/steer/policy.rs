@@ -6,7 +6,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 use pyo3::{IntoPyObjectExt as _, intern};
-use units::{Bytes, Duration, Instant};
+use units::{Bitrate, Bytes, Duration, Energy, Instant};
 
 /// Limits of `interval_s`, in seconds.
 const INTERVAL_RANGE_S: core::ops::RangeInclusive<f64> = 0.001..=1e6;
@@ -126,7 +126,9 @@ impl Classes {
         let paths = named.map(|(name, path)| self.path(py, name, path)).collect::<PyResult<Vec<_>>>()?;
         let paths = self.paths.bind(py).call1((PyTuple::new(py, paths)?,))?;
         let app = state.app.as_ref().map(|app| self.app(py, app)).transpose()?;
-        self.device.bind(py).call1((now.as_secs_f64(), paths, app))
+        let energy_j = state.energy.map(Energy::as_joules);
+        let delivered_bytes = state.delivered.map(Bytes::get);
+        self.device.bind(py).call1((now.as_secs_f64(), paths, app, energy_j, delivered_bytes))
     }
 
     fn path<'py>(&self, py: Python<'py>, name: &str, path: &PathState) -> PyResult<Bound<'py, PyAny>> {
@@ -145,6 +147,7 @@ impl Classes {
             path.queued.into_bound_py_any(py)?,
             path.cwnd.into_bound_py_any(py)?,
             path.energy_per_mbit.into_bound_py_any(py)?,
+            path.energy.map(Energy::as_joules).into_bound_py_any(py)?,
             path.allowance_left.map(Bytes::get).into_bound_py_any(py)?,
             path.allowance_until.map(Instant::as_secs_f64).into_bound_py_any(py)?,
         ];
@@ -156,7 +159,8 @@ impl Classes {
             app.buffer.map(Duration::as_secs_f64),
             app.deadline.map(Instant::as_secs_f64),
             app.missing.map(Bytes::get),
-            app.bitrate.map(units::Bitrate::as_mbps),
+            app.bitrate.map(Bitrate::as_mbps),
+            app.stalled.map(Duration::as_secs_f64),
             app.done,
         ))
     }

@@ -112,7 +112,10 @@ fn open_stall_is_closed_and_marked_at_the_end() {
     fetch(&mut player, 10_000, 11_000);
     player.poll_request(ms(11_000)).unwrap();
     assert!(!player.stalled(ms(13_000)) && player.stalled(ms(13_001)));
+    // Seen before and after a call that notices the stall.
+    assert_eq!([13_000, 13_500].map(|at| player.stalled_time(ms(at))), [span(0), span(500)]);
     assert!(!player.receive(ms(14_000), Bytes::new(249_999)), "one byte is missing");
+    assert_eq!(player.stalled_time(ms(14_500)), span(1_500));
     let session = player.finish(ms(15_000));
     let stall = Stall { start: ms(13_000), end: ms(15_000), position: span(2_000), open: true };
     assert_eq!((session.stalls.as_slice(), session.complete), ([stall].as_slice(), false));

@@ -82,7 +82,10 @@ fn play(
         let capacity = config.max_buffer.max(manifest.segment_duration());
         assert!(player.buffer(now) <= capacity);
     }
-    player.finish(now)
+    let stalled = player.stalled_time(now);
+    let session = player.finish(now);
+    assert_eq!(stalled, session.kpis().stalled, "a present stall counts");
+    session
 }
 
 fn check(session: &Session, manifest: &Manifest) {

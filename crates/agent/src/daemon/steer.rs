@@ -27,6 +27,7 @@ impl Agent {
                 srtt: one.addresses.iter().flatten().filter_map(|at| self.round_trips.of(*at)).min(),
                 awake: path.radio.as_ref().is_some_and(Radio::is_awake),
                 energy_per_mbit: path.radio.as_ref().and_then(|radio| radio.per_mbit(path.rate_down)),
+                energy: path.radio.as_ref().map(Radio::energy),
                 allowance_left: self.usage.remaining(rule),
                 allowance_until: until
                     .map(|at| now + Duration::from_secs(at.saturating_sub(clock).max(0) as u64)),

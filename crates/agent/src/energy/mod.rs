@@ -3,7 +3,7 @@
 use radio::{Direction, Meter, Profile, State};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use units::{Bitrate, Bytes, Duration, Instant};
+use units::{Bitrate, Bytes, Duration, Energy, Instant};
 
 /// Averaging window of the switching balance.
 const WINDOW: Duration = Duration::from_secs(60);
@@ -84,9 +84,14 @@ impl Radio {
         self.ledger.record(now, span, carried, &self.meter, elsewhere);
     }
 
+    /// Energy drawn so far.
+    pub fn energy(&self) -> Energy {
+        self.meter.energy()
+    }
+
     /// Energy drawn so far, in joules.
     pub fn joules(&self) -> f64 {
-        self.meter.energy().as_joules()
+        self.energy().as_joules()
     }
 
     /// Name of the power state in the profile.

@@ -186,7 +186,7 @@ mod tests {
             let map = Arc::new(Map { cases: vec![case(1.0, "wifi-first"), case(10.0, "none")] });
             let policy = BestKnown { map, ..BestKnown::default() }.build(&[Wifi, Lte]);
             let paths = vec![PathState::new(Wifi), PathState::new(Lte)];
-            Self { policy, state: DeviceState { paths, app: None }, now: Instant::ZERO }
+            Self { policy, state: DeviceState::new(paths), now: Instant::ZERO }
         }
 
         /// Receives at a rate over Wi-Fi; returns the last action on LTE.

@@ -87,7 +87,7 @@ mod tests {
             energy_per_mbit: *e,
             ..PathState::new(*kind)
         };
-        DeviceState { paths: energies.iter().zip(kinds).map(path).collect(), app: None }
+        DeviceState::new(energies.iter().zip(kinds).map(path).collect())
     }
 
     #[test]

@@ -189,7 +189,7 @@ mod tests {
         for seen in observations {
             let path = |kind, bytes_down, backup| PathState { bytes_down, backup, ..PathState::new(kind) };
             let paths = vec![path(Wifi, seen.bytes[0], false), path(Lte, seen.bytes[1], seen.backup)];
-            let state = DeviceState { paths, app: None };
+            let state = DeviceState::new(paths);
             let order = Order { costly: &[false, true], targets: &[1.0 - target, target], active: true };
             let mut actions = Vec::new();
             let now = Instant::from_millis(seen.millis);

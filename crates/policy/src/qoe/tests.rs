@@ -15,7 +15,7 @@ impl Device {
     fn new() -> Self {
         let kinds = [Wifi, Lte];
         let paths = kinds.iter().map(|&kind| PathState::new(kind)).collect();
-        let state = DeviceState { paths, app: None };
+        let state = DeviceState::new(paths);
         Self { policy: QoePolicy::new(Qoe::DEFAULT, &kinds), state, now: Instant::ZERO }
     }
 
@@ -25,6 +25,7 @@ impl Device {
             deadline: None,
             missing: Some(Bytes::new(missing)),
             bitrate: Some(Bitrate::from_mbps(8.0)),
+            stalled: None,
             done: false,
         });
     }
