@@ -125,6 +125,19 @@ impl Scenario {
         self.folder.clone()
     }
 
+    /// Simulated time, in seconds.
+    #[getter]
+    fn duration_s(&self) -> f64 {
+        self.inner.experiment.duration.as_secs_f64()
+    }
+
+    /// Name and kind of radio of each path.
+    #[getter]
+    fn paths(&self) -> Vec<(&str, &'static str)> {
+        let paths = self.inner.experiment.paths.iter();
+        paths.map(|path| (&*path.name, path.profile.kind.as_str())).collect()
+    }
+
     /// Contents of the files that the scenario names.
     #[getter]
     fn files(&self) -> BTreeMap<String, String> {

@@ -13,7 +13,8 @@
 '18 Mbit/s'
 
 Names carry their units: ``energy_j`` is in joules, ``goodput_mbps`` in Mbit/s, ``p95_s`` in seconds,
-``delivered_bytes`` in bytes. ``tandem_mptcp.plot`` draws with matplotlib and is imported on first use.
+``delivered_bytes`` in bytes. ``tandem_mptcp.plot`` draws with matplotlib, and ``tandem_mptcp.gym`` has an
+environment of Gymnasium; both are imported on first use.
 """
 
 from __future__ import annotations
@@ -67,6 +68,7 @@ from .sweeps import Sweep, sweep
 if TYPE_CHECKING:
     from types import ModuleType
 
+    from . import gym as gym
     from . import plot as plot
 
 __all__ = [
@@ -123,6 +125,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> ModuleType:
-    if name == "plot":
-        return importlib.import_module(".plot", __name__)
+    if name in ("gym", "plot"):
+        return importlib.import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

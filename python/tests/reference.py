@@ -10,12 +10,15 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import tandem_mptcp as tm
-from tandem_mptcp import plot
+from tandem_mptcp import gym, plot
+from tandem_mptcp._observed import DEVICE, PATH
 
 
 def reference() -> str:
-    """All public names: functions and classes of the package, then those of ``plot``."""
+    """All public names: functions and classes of the package, then those of ``gym`` and ``plot``."""
     sections = [_section(f"tm.{name}", getattr(tm, name)) for name in tm.__all__ if name[0] != "_"]
+    sections += [_section(f"tm.gym.{name}", getattr(gym, name)) for name in gym.__all__]
+    sections.append(_observation())
     sections += [_section(f"tm.plot.{name}", getattr(plot, name)) for name in plot.__all__]
     return "\n".join(section for section in sections if section)
 
@@ -25,6 +28,9 @@ def _section(name: str, item: Any) -> str:
         return f"## {name}\n\n{_class(item)}"
     if inspect.isfunction(item):
         return f"## {name}{_signature(item)}\n\n{_text(item)}"
+    if item is gym.KINDS:
+        kinds = ", ".join(f"`{kind}`" for kind in gym.KINDS)
+        return f"## {name}\n\n{kinds}: kinds of radio by number, from 0.\n"
     if isinstance(item, float):
         return f"## {name}\n\n{item:g} mm.\n"
     return ""
@@ -32,6 +38,16 @@ def _section(name: str, item: Any) -> str:
 
 def _is_of_matplotlib(value: object) -> bool:
     return str(getattr(value, "__module__", "")).startswith("matplotlib")
+
+
+def _observation() -> str:
+    """Tables of the numbers of an observation."""
+    parts = ["## Observation of tm.gym.ScenarioEnv", "Each number is from 0 to its bound."]
+    for title, rows in (("each path, after its name and a dot", PATH), ("the device", DEVICE)):
+        table = [f"| Of {title} | Unit | Bound | |", "|---|---|---|---|"]
+        table += [f"| `{one.name}` | {one.unit} | {one.high:g} | {_inline(one.text)} |" for one in rows]
+        parts.append("\n".join(table))
+    return "\n\n".join(parts) + "\n"
 
 
 def _class(item: type) -> str:

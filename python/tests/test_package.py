@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import tandem_mptcp as tm
-from tandem_mptcp import plot
+from tandem_mptcp import gym, plot
 
 OPTIONAL = ["matplotlib", "numpy", "pandas", "polars", "pyarrow", "gymnasium", "dask"]
 
@@ -29,7 +29,7 @@ def test_import_is_fast() -> None:
 
 
 def test_every_public_name_is_documented() -> None:
-    for module in (tm, plot):
+    for module in (tm, gym, plot):
         for name in module.__all__:
             item = getattr(module, name)
             if not callable(item):
