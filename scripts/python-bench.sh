@@ -1,12 +1,12 @@
 #!/bin/sh
-# Measures what the Python package costs beside the program: python/bench/cost.py and, for
-# sweeps on Dask, python/bench/sweep.py, with release builds.
+# Measures the cost of the Python package beside the program, with release builds: python/bench/cost.py
+# and, for sweeps on Dask, python/bench/sweep.py.
 set -eu
 cd "$(dirname "$0")/.."
 
 folder=target/python/bench
 cargo build --quiet --release -p tandem-cli
 python3 -m venv "$folder"
-"$folder/bin/pip" install --quiet --disable-pip-version-check --force-reinstall './python[dask]'
+"$folder/bin/pip" install --quiet --disable-pip-version-check --force-reinstall './python[dask,gym]'
 "$folder/bin/python" python/bench/cost.py target/release/tandem scenarios/wifi-lte.toml
 "$folder/bin/python" python/bench/sweep.py

@@ -1,8 +1,9 @@
-"""What Python costs: a run beside ``tandem run``, in turns, and the import of the package.
+"""Cost of Python: runs beside ``tandem run``, the import, algorithms in Python, steps of Gymnasium.
 
     cost.py PROGRAM SCENARIO
 
-Times are processor times, the least of several, so that other load of the machine hardly matters.
+Times are processor times, the least of several turns, so that other load of the machine hardly
+matters; only steps of Gymnasium, which two threads take in turns, are measured by the clock.
 """
 
 from __future__ import annotations
@@ -12,8 +13,14 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import tandem_mptcp as tm
+from tandem_mptcp.gym import ScenarioEnv
+
+from algorithms import MinRtt, Reno, WifiFirst
 
 TURNS = 7
 DURATION = "120s"
@@ -43,12 +50,80 @@ def of_import() -> float:
     return float(run.stdout)
 
 
+def least(measure: Callable[[], float]) -> float:
+    """The least of several measurements."""
+    return min(measure() for _ in range(TURNS))
+
+
+def of_run(scenario: tm.Scenario, argument: str, value: object) -> float:
+    """Processor time of a run, in seconds."""
+    arguments: dict[str, Any] = {argument: value}
+    begun = time.process_time()
+    scenario.run(seed=1, **arguments)
+    return time.process_time() - begun
+
+
+def count_calls(scenario: tm.Scenario, argument: str, algorithm: type[Any], method: str) -> int:
+    """Calls of a method in a run."""
+    calls = [0]
+
+    def counted(self: Any, *given: Any) -> Any:
+        calls[0] += 1
+        return getattr(algorithm, method)(self, *given)
+
+    arguments: dict[str, Any] = {argument: type(algorithm.__name__, (algorithm,), {method: counted})}
+    scenario.run(seed=1, **arguments)
+    return calls[0]
+
+
+def of_algorithms(scenario: tm.Scenario) -> None:
+    """Prints the cost of algorithms in Python beside built-in ones that decide equally."""
+    for argument, algorithm, built_in, method in (
+        ("policy", WifiFirst, "wifi-first", "observe"),
+        ("scheduler", MinRtt, "min-rtt", "pick"),
+        ("congestion", Reno, "reno", "on_ack"),
+    ):
+        calls = count_calls(scenario, argument, algorithm, method)
+        own = least(partial(of_run, scenario, argument, algorithm))
+        other = least(partial(of_run, scenario, argument, built_in))
+        print(
+            f"{argument} {built_in}: in Python {own:.3f} s, built in {other:.3f} s, {own / other:.2f} times; "
+            f"{calls} calls of {method}, {calls / own:.0f} a second, {1e6 * (own - other) / calls:.1f} us each"
+        )
+
+
+def of_steps(scenario: tm.Scenario, interval_s: float) -> tuple[float, float]:
+    """Steps of an environment each second, and the time of a step beyond the simulation's."""
+
+    def episode() -> float:
+        env = ScenarioEnv(scenario, interval_s=interval_s)
+        env.reset(seed=1)
+        begun = time.perf_counter()
+        while not env.step([1, 1])[3]:
+            pass
+        return time.perf_counter() - begun
+
+    def run() -> float:
+        begun = time.perf_counter()
+        scenario.run(seed=1)
+        return time.perf_counter() - begun
+
+    steps = round(scenario.run(seed=1).duration_s / interval_s)
+    taken, simulated = least(episode), least(run)
+    return steps / taken, (taken - simulated) / steps
+
+
 def main() -> None:
     program, file = sys.argv[1:]
     turns = [(in_python(file), by_program(program, file)) for _ in range(TURNS)]
     python, rust = (min(times) for times in zip(*turns, strict=True))
     print(f"Scenario.run: {python:.3f} s, tandem run: {rust:.3f} s, {100 * (python / rust - 1):+.1f} %")
-    print(f"import tandem_mptcp: {1e3 * min(of_import() for _ in range(TURNS)):.0f} ms")
+    print(f"import tandem_mptcp: {1e3 * least(of_import):.0f} ms")
+    scenario = tm.Scenario.from_file(file).set("duration", DURATION)
+    of_algorithms(scenario)
+    for interval_s in (0.1, 1.0):
+        rate, more = of_steps(scenario, interval_s)
+        print(f"Gymnasium: {rate:.0f} steps of {interval_s} s a second, {1e6 * more:.0f} us each beyond the run")
 
 
 if __name__ == "__main__":

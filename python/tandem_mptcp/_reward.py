@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 
 from .outcome import Outcome
 from .policies import DeviceState
@@ -76,5 +76,5 @@ class Totals:
 
     def since(self, before: Totals) -> dict[str, float]:
         """The part since an earlier moment."""
-        own, other = asdict(self), asdict(before)
+        own, other = vars(self), vars(before)
         return {name: own[name] - other[name] for name in own}

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any, Literal
 
 try:
@@ -151,7 +150,7 @@ class ScenarioEnv(gymnasium.Env[Observation, NDArray[Any]]):
             state, totals = taken, Totals.at(taken)
         parts = totals.since(self._totals)
         self._last, self._totals = state, totals
-        reward = sum(weight * parts[name] for name, weight in asdict(self.weights).items())
+        reward = sum(weight * parts[name] for name, weight in vars(self.weights).items())
         info = {"now_s": state.now_s, **parts}
         return self._observation(state), float(reward), False, isinstance(taken, End), info
 

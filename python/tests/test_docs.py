@@ -18,7 +18,10 @@ PAGE = ROOT / "docs" / "reference" / "python.md"
 MARK = "<!-- generated from the docstrings -->\n"
 
 
-@pytest.mark.parametrize("name", ["README.md", "python/README.md", "docs/reference/python.md"])
+PAGES = ["README.md", "python/README.md", "docs/reference/python.md", "docs/how-to/python-algorithms.md"]
+
+
+@pytest.mark.parametrize("name", PAGES)
 def test_programs_of_documents_run(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
