@@ -1,8 +1,9 @@
 //! Exceptions, which `tandem_mptcp.errors` defines.
 
 use ::capture::ReadError;
-use ::scenario::{Diagnostic, SettingError};
+use ::scenario::{Diagnostic, Setting, SettingError};
 use ::sweep::SweepError;
+use experiments::setting_place::show_in_settings;
 use policy::PolicyError;
 use pyo3::PyErr;
 use pyo3::exceptions::PyOSError;
@@ -15,6 +16,25 @@ mod classes {
     pyo3::import_exception!(tandem_mptcp.errors, SweepError);
 }
 
+/// File of a problem in a key or a value that was set.
+pub(crate) const SET: &str = "Scenario.set";
+/// File of a problem in a key or a value of a sweep.
+pub(crate) const VARY: &str = "vary";
+
+/// Problems of the scenario `name` with settings, given by `by`, that were applied to its text.
+pub(crate) fn scenario_with(
+    found: Vec<Diagnostic>,
+    by: &str,
+    name: &str,
+    settings: &[Setting],
+    text: &str,
+) -> PyErr {
+    if settings.is_empty() {
+        return scenario(&found);
+    }
+    scenario(&show_in_settings(found, by, name, settings, text))
+}
+
 /// Problems of a scenario, as the members of `tandem_mptcp.Diagnostic`.
 pub(crate) fn scenario(found: &[Diagnostic]) -> PyErr {
     let text = found.iter().map(|one| one.to_string().trim_end().to_owned()).collect::<Vec<_>>().join("\n\n");
@@ -22,17 +42,21 @@ pub(crate) fn scenario(found: &[Diagnostic]) -> PyErr {
         .iter()
         .map(|one| {
             let (expected, hint) = (one.expected.clone(), one.hint.clone());
-            (one.message.clone(), one.file.clone(), one.line, one.column, expected, hint)
+            let setting = [SET, VARY].contains(&&*one.file).then(|| one.line_text.clone());
+            (one.message.clone(), one.file.clone(), one.line, one.column, expected, hint, setting)
         })
         .collect();
     classes::ScenarioError::new_err((text, members))
 }
 
-/// A key that cannot be set in the scenario `name`.
-pub(crate) fn setting(name: &str, error: &SettingError) -> PyErr {
+/// A key that cannot be set to a value, given by `by`, in the scenario `name`.
+pub(crate) fn setting(by: &str, name: &str, key: &str, value: &str, error: &SettingError) -> PyErr {
     let place: (Option<usize>, Option<usize>) = (None, None);
-    let member = (error.to_string(), name.to_owned(), place.0, place.1, None::<String>, Some(error.hint()));
-    classes::ScenarioError::new_err((with_hint(error, &error.hint()), vec![member]))
+    let setting = format!("{key}={value}");
+    let text = format!("{by} {setting}: {}", with_hint(error, &error.hint()));
+    let (message, hint) = (error.to_string(), Some(error.hint()));
+    let member = (message, name.to_owned(), place.0, place.1, None::<String>, hint, Some(setting));
+    classes::ScenarioError::new_err((text, vec![member]))
 }
 
 /// A policy that is unknown, or that the scenario's device cannot follow.
@@ -50,7 +74,10 @@ pub(crate) fn capture(file: &str, error: &ReadError) -> PyErr {
 /// `OSError`.
 pub(crate) fn sweep(error: &SweepError) -> PyErr {
     match error {
-        SweepError::Scenario { problems, .. } => scenario(problems),
+        SweepError::Scenario { settings, text, problems } => {
+            let name = problems.first().map_or("", |problem| &problem.file);
+            scenario_with(problems.clone(), VARY, name, settings, text)
+        }
         SweepError::File { source, path, .. } => match source.raw_os_error() {
             Some(number) => {
                 PyOSError::new_err((number, experiments::files::reason(source), path.display().to_string()))

@@ -26,41 +26,41 @@ pub(crate) struct Scenario {
     name: String,
     folder: PathBuf,
     files: BTreeMap<String, String>,
+    /// Keys that were set, in their order.
+    settings: Vec<Setting>,
     inner: ::scenario::Scenario,
 }
 
 #[pymethods]
 impl Scenario {
     /// Reads the bytes of a scenario. `name` is its name in messages, `files` has the contents of
-    /// files that it names; others are read from `folder`. `title` replaces the scenario's.
+    /// files that it names; others are read from `folder`. `title` replaces the scenario's. `settings`
+    /// are the keys and values that were set in it.
     #[new]
-    #[pyo3(signature = (name, toml, folder, files, title=None))]
+    #[pyo3(signature = (name, toml, folder, files, title=None, settings=Vec::new()))]
     fn new(
         name: String,
         toml: &[u8],
         folder: PathBuf,
         files: BTreeMap<String, String>,
         title: Option<String>,
+        settings: Vec<(String, String)>,
     ) -> PyResult<Self> {
-        let files = KeptFiles::new(|file: &str| experiments::files::read(&folder.join(file)), files);
-        let mut inner = ::scenario::Scenario::parse_bytes(&name, toml, &files)
-            .map_err(|found| errors::scenario(&found))?;
-        if let Some(title) = title {
-            inner.title = title;
-        }
-        let files = files.into_contents();
-        Ok(Self { name, folder, files, inner })
+        // They only say where a problem comes from.
+        let parsed = settings.into_iter().filter_map(|(key, value)| Setting::new(&key, &value).ok());
+        Self::read(name, toml, folder, files, title, parsed.collect())
     }
 
     /// The scenario with a key set to a value, as TOML or as text without quotes.
     fn set(&self, key: &str, value: &str) -> PyResult<Self> {
-        let fail = |error| errors::setting(&self.name, &error);
+        let fail = |error| errors::setting(errors::SET, &self.name, key, value, &error);
         let setting =
             Setting::new(key, value).and_then(|setting| setting.resolve(&self.inner.source)).map_err(fail)?;
         let title = (setting.key() != "title").then(|| self.inner.title.clone());
-        let text = Setting::apply(&[setting], &self.inner.source).map_err(fail)?;
-        let files = self.files.clone();
-        Self::new(self.name.clone(), text.as_bytes(), self.folder.clone(), files, title)
+        let text = Setting::apply(core::slice::from_ref(&setting), &self.inner.source).map_err(fail)?;
+        let settings = self.settings.iter().cloned().chain([setting]).collect();
+        let (name, folder) = (self.name.clone(), self.folder.clone());
+        Self::read(name, text.as_bytes(), folder, self.files.clone(), title, settings)
     }
 
     /// Simulates the scenario without holding the GIL. Scheduler and congestion control are each a
@@ -125,6 +125,12 @@ impl Scenario {
         self.folder.clone()
     }
 
+    /// Keys and values that were set, in their order.
+    #[getter]
+    fn settings(&self) -> Vec<(String, String)> {
+        self.settings.iter().map(|setting| (setting.key(), setting.text().to_owned())).collect()
+    }
+
     /// Simulated time, in seconds.
     #[getter]
     fn duration_s(&self) -> f64 {
@@ -146,6 +152,25 @@ impl Scenario {
 }
 
 impl Scenario {
+    fn read(
+        name: String,
+        toml: &[u8],
+        folder: PathBuf,
+        files: BTreeMap<String, String>,
+        title: Option<String>,
+        settings: Vec<Setting>,
+    ) -> PyResult<Self> {
+        let files = KeptFiles::new(|file: &str| experiments::files::read(&folder.join(file)), files);
+        let mut inner = ::scenario::Scenario::parse_bytes(&name, toml, &files).map_err(|found| {
+            errors::scenario_with(found, errors::SET, &name, &settings, &String::from_utf8_lossy(toml))
+        })?;
+        if let Some(title) = title {
+            inner.title = title;
+        }
+        let files = files.into_contents();
+        Ok(Self { name, folder, files, settings, inner })
+    }
+
     /// Name of the file without folders.
     pub(crate) fn file_name(&self) -> String {
         let name = std::path::Path::new(&self.name).file_name();

@@ -101,7 +101,7 @@ fn axis(scenario: &Scenario, key: &str, values: &[String]) -> PyResult<Axis> {
     for value in values {
         let setting = Setting::new(key, value)
             .and_then(|setting| setting.resolve(scenario.source()))
-            .map_err(|error| errors::setting(&scenario.file_name(), &error))?;
+            .map_err(|error| errors::setting(errors::VARY, &scenario.file_name(), key, value, &error))?;
         texts.push(setting.text().to_owned());
         whole = setting.key();
     }

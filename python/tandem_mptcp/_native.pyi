@@ -51,7 +51,13 @@ def value(json: str) -> str: ...
 @final
 class Scenario:
     def __new__(
-        cls, name: str, toml: bytes, folder: Path, files: Mapping[str, str], title: str | None = None
+        cls,
+        name: str,
+        toml: bytes,
+        folder: Path,
+        files: Mapping[str, str],
+        title: str | None = None,
+        settings: Sequence[tuple[str, str]] = ...,
     ) -> Scenario: ...
     @property
     def name(self) -> str: ...
@@ -63,6 +69,8 @@ class Scenario:
     def toml(self) -> str: ...
     @property
     def folder(self) -> Path: ...
+    @property
+    def settings(self) -> list[tuple[str, str]]: ...
     @property
     def duration_s(self) -> float: ...
     @property

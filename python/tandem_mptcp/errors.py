@@ -24,6 +24,10 @@ class Diagnostic:
     """The valid values at this place."""
     hint: str | None
     """A suggestion for a correction."""
+    setting: str | None = None
+    """The key and value that cause the problem: ``path.wifi.down.rate=fast``. ``file`` is then
+    ``Scenario.set``, or ``vary`` for a sweep, and ``column`` counts in this text. None for a problem
+    of the file."""
 
 
 class TandemError(Exception):

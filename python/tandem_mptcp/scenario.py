@@ -102,7 +102,7 @@ class Scenario:
         >>> base.set("path.wlan.down.rate", "1Mbps")
         Traceback (most recent call last):
         ...
-        tandem_mptcp.errors.ScenarioError: `path` has no entry `wlan`
+        tandem_mptcp.errors.ScenarioError: Scenario.set path.wlan.down.rate=1Mbps: `path` has no entry `wlan`
         hint: use one of `wifi`, `lte`, or a number from 1 to 2
         """
         text = value if isinstance(value, str) else _native.value(_json(value))
@@ -179,12 +179,19 @@ class Scenario:
         return (native.name, native.toml.encode(), native.folder, native.files, native.title)
 
     def __reduce__(self) -> tuple[Callable[..., Scenario], tuple[Any, ...]]:
-        return _restored, self._state()
+        return _restored, (*self._state(), self._native.settings)
 
 
-def _restored(name: str, toml: bytes, folder: Path, files: dict[str, str], title: str) -> Scenario:
+def _restored(
+    name: str,
+    toml: bytes,
+    folder: Path,
+    files: dict[str, str],
+    title: str,
+    settings: list[tuple[str, str]],
+) -> Scenario:
     """Makes a pickled scenario again."""
-    return Scenario(_native.Scenario(name, toml, folder, files, title))
+    return Scenario(_native.Scenario(name, toml, folder, files, title, settings))
 
 
 def _json(value: Any) -> str:

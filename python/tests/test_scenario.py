@@ -77,6 +77,44 @@ def test_error_names_file_line_and_hint(tmp_path: Path) -> None:
     assert pickle.loads(pickle.dumps(error)).diagnostics == error.diagnostics
 
 
+def test_error_of_a_value_names_the_setting(scenario: tm.Scenario) -> None:
+    with pytest.raises(tm.ScenarioError) as caught:
+        scenario.set("seed", 3).set("wifi.down.rate", "10MBps").set("seed", 4)
+    (problem,) = caught.value.diagnostics
+    assert problem.setting == "path.wifi.down.rate=10MBps"
+    assert (problem.file, problem.line, problem.column) == ("Scenario.set", 1, 21)
+    assert problem.setting in str(caught.value) and "80Mbps" in str(problem.hint)
+    assert pickle.loads(pickle.dumps(caught.value)).diagnostics == (problem,)
+
+
+def test_error_in_a_chain_names_the_setting_it_came_from(scenario: tm.Scenario) -> None:
+    chain = scenario.set("path.wifi.leave_at", "2s").set("transport.scheduler", "blest")
+    for before in (chain, pickle.loads(pickle.dumps(chain))):
+        with pytest.raises(tm.ScenarioError, match="not after `join_at` of 2.5s") as caught:
+            before.set("path.wifi.join_at", "2.5s")
+        assert caught.value.diagnostics[0].setting == "path.wifi.leave_at=2s"
+
+
+def test_error_of_a_key_names_the_setting(scenario: tm.Scenario) -> None:
+    for key, value, message in [
+        ("path.wlan.down.rate", "1Mbps", "no entry `wlan`"),
+        ("path.wifi.down.rat", 3, "unknown key `rat`"),
+        ("transport.", "", "KEY=VALUE"),
+    ]:
+        with pytest.raises(tm.ScenarioError, match=message) as caught:
+            scenario.set(key, value)
+        assert caught.value.diagnostics[0].setting == f"{key}={value}"
+        assert f"{key}={value}" in str(caught.value)
+
+
+def test_problem_beside_the_settings_names_them(scenario: tm.Scenario) -> None:
+    # The second path of that name is the problem.
+    with pytest.raises(tm.ScenarioError, match="two paths are called `lte`") as caught:
+        scenario.set("seed", 3).set("path.wifi.name", "lte")
+    assert caught.value.diagnostics[0].setting is None
+    assert caught.value.file.endswith(" with Scenario.set duration=3s seed=3 path.wifi.name=lte")
+
+
 def test_all_problems_are_reported_at_once() -> None:
     with pytest.raises(tm.ScenarioError) as caught:
         tm.Scenario.from_toml('duration = 5\nsample = "x"\n')

@@ -12,7 +12,7 @@ import time
 import traceback
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import tandem_mptcp as tm
@@ -94,6 +94,28 @@ def test_each_connection_and_each_subflow_has_its_own_object(scenario: tm.Scenar
     # One connection over two paths, with two ends.
     assert len(schedulers) == 2 and len(controls) >= 4
     assert len([one for one in schedulers if one.last != -1]) == 1
+
+
+def test_object_is_copied_by_deepcopy_for_each_connection(scenario: tm.Scenario) -> None:
+    class Copied(RoundRobin):
+        copies: ClassVar[list[RoundRobin]] = []
+
+        def __deepcopy__(self, memo: dict[int, Any]) -> RoundRobin:
+            copy = type(self)()
+            copy.last = self.last
+            self.copies.append(copy)
+            return copy
+
+    pattern = Copied()
+    pattern.last = 7
+    more = '\n[[traffic]]\nkind = "bulk"\nstart = "1s"\n'
+    outcome = tm.Scenario.from_toml(scenario.toml + 2 * more).run(scheduler=pattern)
+    assert [one.delivered_bytes > 0 for one in outcome.connections] == [True] * 3
+    # A copy for each of the two ends. The device sends no data, and the pattern takes part in none.
+    assert len(Copied.copies) == 6
+    assert sorted(copy.last for copy in Copied.copies)[3:] == [7, 7, 7]
+    assert [copy.last in (0, 1) for copy in Copied.copies].count(True) == 3
+    assert pattern.last == 7
 
 
 def test_policy_observes_the_device(scenario: tm.Scenario) -> None:

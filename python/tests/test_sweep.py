@@ -100,8 +100,10 @@ def test_directory_of_another_sweep_is_an_error(finished: tm.Sweep) -> None:
 
 def test_invalid_arguments_are_errors(scenario: tm.Scenario, tmp_path: Path) -> None:
     out = tmp_path / "none"
-    with pytest.raises(tm.ScenarioError, match="rate"):
+    with pytest.raises(tm.ScenarioError, match="rate") as caught:
         tm.sweep(scenario, {"wifi.down.rate": ["5Mbps", "fast"]}, out=out)
+    assert caught.value.diagnostics[0].setting == "path.wifi.down.rate=fast"
+    assert caught.value.file == "vary"
     with pytest.raises(tm.ScenarioError, match="wlan"):
         tm.sweep(scenario, {"wlan.down.rate": ["5Mbps"]}, out=out)
     with pytest.raises(tm.SweepError, match="a range, which a grid"):

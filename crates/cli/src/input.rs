@@ -1,7 +1,7 @@
 //! Reads scenarios and the files that they name.
 
 use crate::failure::{Failure, reason};
-use crate::setting_place::show_in_settings;
+use experiments::setting_place::show_in_settings;
 use scenario::{Scenario, Setting};
 use std::fs;
 use std::io::{self, Read as _};

@@ -21,7 +21,6 @@ mod progress;
 mod provenance;
 mod run_results;
 mod service;
-mod setting_place;
 mod signals;
 mod starter;
 mod tls_files;

@@ -1,7 +1,7 @@
 //! Experiments with scenarios: one run in detail, several cases over many seeds, and the simulator
 //! compared with the Linux kernel.
 //!
-//! Every module but `files` takes descriptions and returns tables, charts and report pages. The
+//! Every module but `files` and `setting_place` takes descriptions and returns tables, charts and report pages. The
 //! program reads and writes the files.
 
 pub mod compare;
@@ -15,6 +15,7 @@ pub mod page;
 pub mod parallel;
 pub mod profiles;
 pub mod run;
+pub mod setting_place;
 pub mod stats;
 pub mod timeline;
 pub mod traces;

@@ -1,14 +1,14 @@
 //! Diagnostics of a scenario with settings, as seen by the user: a problem in the value or the key
-//! of a setting is shown in `--set KEY=VALUE`, and its hints name the whole key.
+//! of a setting is shown in `KEY=VALUE`, and its hints name the whole key.
 
 use scenario::{Diagnostic, Setting, SettingSpans};
 use schema::Source;
 use std::ops::Range;
 use std::path::Path;
 
-/// Replaces positions in the changed text by positions in the settings, given by `option`. `name`
-/// is the name of the scenario in the diagnostics.
-pub(crate) fn show_in_settings(
+/// Replaces positions in the changed text by positions in the settings. `option`, such as `--set`,
+/// becomes the file of a problem in a setting; `name` is the scenario's in the diagnostics.
+pub fn show_in_settings(
     found: Vec<Diagnostic>,
     option: &str,
     name: &str,
