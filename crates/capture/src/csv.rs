@@ -1,8 +1,10 @@
 //! CSV of all counters, and of the time series.
 
-use crate::summary::{StreamSeries, Summary};
+use crate::series::Bin;
+use crate::summary::{SeriesSet, StreamSeries, Summary};
 use report::{Cell, Column, Row, Table};
 use std::fmt::Write as _;
+use std::iter;
 
 impl Summary {
     /// One row per direction of each subflow, with all counters.
@@ -67,36 +69,115 @@ impl Summary {
     /// Content of `series.csv`: the first column is the end of each interval in seconds; the
     /// others are bytes per interval, and the progress of the data.
     pub fn series_csv(&self) -> String {
+        self.series.to_csv()
+    }
+}
+
+/// A quantity of an interval.
+type Quantity = fn(&Bin) -> Option<u64>;
+
+/// Columns of a direction in the time series.
+const COLUMNS: [(&str, Quantity); 5] = [
+    ("payload_bytes", |bin| Some(bin.payload)),
+    ("new_bytes", |bin| Some(bin.new)),
+    ("reinjected_bytes", |bin| Some(bin.reinjected)),
+    ("retransmitted_bytes", |bin| Some(bin.retransmitted)),
+    ("data_bytes", |bin| Some(bin.data).filter(|&data| data > 0)),
+];
+
+impl SeriesSet {
+    /// Names and values of the time series in bytes, all of the same length. `None` is progress that
+    /// is unknown in an interval.
+    pub fn columns(&self) -> impl Iterator<Item = (String, Vec<Option<u64>>)> + '_ {
+        let rows = self.rows();
+        self.streams.iter().flat_map(move |stream| {
+            let name = self.name(stream);
+            COLUMNS.iter().map(move |(quantity, value)| {
+                let bins = stream.bins.iter().copied().chain(iter::repeat(Bin::default()));
+                (format!("{name}.{quantity}"), bins.take(rows).map(|bin| value(&bin)).collect())
+            })
+        })
+    }
+
+    fn to_csv(&self) -> String {
+        let columns: Vec<(String, Vec<Option<u64>>)> = self.columns().collect();
         let mut out = String::from("time_s");
-        for stream in &self.series.streams {
-            for quantity in
-                ["payload_bytes", "new_bytes", "reinjected_bytes", "retransmitted_bytes", "data_bytes"]
-            {
-                let _ = write!(out, ",{}.{quantity}", quoted(&name(stream)));
-            }
+        for (name, _) in &columns {
+            let _ = write!(out, ",{}", quoted(name));
         }
         out.push('\n');
-        let rows = self.series.streams.iter().map(|stream| stream.bins.len()).max().unwrap_or(0);
-        for row in 0..rows {
-            let _ = write!(out, "{}", self.series.interval_s * (row + 1) as f64);
-            for stream in &self.series.streams {
-                let bin = stream.bins.get(row).copied().unwrap_or_default();
-                let _ = write!(out, ",{},{},{},{},", bin.payload, bin.new, bin.reinjected, bin.retransmitted);
-                if bin.data > 0 {
-                    let _ = write!(out, "{}", bin.data);
-                }
+        for row in 0..self.rows() {
+            let _ = write!(out, "{}", self.interval_s * (row + 1) as f64);
+            for (_, values) in &columns {
+                let _ = match values[row] {
+                    Some(value) => write!(out, ",{value}"),
+                    None => write!(out, ","),
+                };
             }
             out.push('\n');
         }
         out
     }
-}
 
-fn name(stream: &StreamSeries) -> String {
-    format!("connection{}.{}.{}", stream.connection, stream.path, stream.direction)
+    fn rows(&self) -> usize {
+        self.streams.iter().map(|stream| stream.bins.len()).max().unwrap_or(0)
+    }
+
+    /// `connection1.wifi.down`. A later subflow of the connection over the same path has its number:
+    /// `connection1.wifi-3.down`.
+    fn name(&self, stream: &StreamSeries) -> String {
+        let StreamSeries { connection, subflow, path, direction, .. } = stream;
+        let is_same = |other: &&StreamSeries| {
+            (other.connection, &other.path, other.direction) == (*connection, path, *direction)
+        };
+        match self.streams.iter().find(is_same) {
+            Some(first) if first.subflow != *subflow => {
+                format!("connection{connection}.{path}-{subflow}.{direction}")
+            }
+            _ => format!("connection{connection}.{path}.{direction}"),
+        }
+    }
 }
 
 /// Quotes a field: names from a file may contain any character.
 fn quoted(name: &str) -> String {
     name.chars().map(|sign| if matches!(sign, ',' | '"' | '\n' | '\r') { '_' } else { sign }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_have_different_names_and_the_same_length() {
+        let stream = |subflow, direction, bins| StreamSeries {
+            connection: 1,
+            subflow,
+            path: "wifi".to_owned(),
+            direction,
+            bins,
+        };
+        let bin = Bin { payload: 5, data: 7, ..Bin::default() };
+        let series = SeriesSet {
+            interval_s: 0.5,
+            streams: vec![
+                stream(1, "up", vec![bin]),
+                stream(1, "down", vec![]),
+                stream(3, "down", vec![Bin::default(), bin]),
+            ],
+        };
+        let columns: Vec<_> = series.columns().collect();
+        let payload: Vec<_> = columns.iter().step_by(5).cloned().collect();
+        assert_eq!(
+            payload,
+            [
+                ("connection1.wifi.up.payload_bytes".to_owned(), vec![Some(5), Some(0)]),
+                ("connection1.wifi.down.payload_bytes".to_owned(), vec![Some(0), Some(0)]),
+                ("connection1.wifi-3.down.payload_bytes".to_owned(), vec![Some(0), Some(5)]),
+            ]
+        );
+        assert_eq!(columns[14], ("connection1.wifi-3.down.data_bytes".to_owned(), vec![None, Some(7)]));
+        let csv = series.to_csv();
+        assert_eq!(csv.lines().nth(2), Some("1,0,0,0,0,,0,0,0,0,,5,0,0,0,7"));
+    }
 }
