@@ -3,6 +3,7 @@
 use crate::background::{self, Progress};
 use crate::errors;
 use crate::page::Page;
+use crate::series::Columns;
 use ::capture::{ReadError, Summary};
 use pyo3::prelude::*;
 use std::fs::File;
@@ -26,6 +27,17 @@ impl Capture {
     /// Contents of `series.csv`.
     fn series_csv(&self) -> String {
         self.inner.series_csv()
+    }
+
+    /// The series.
+    fn series(&self) -> Columns {
+        let number = |value: Option<u64>| value.map_or(f64::NAN, |bytes| bytes as f64);
+        let columns: Vec<_> = self.inner.series.columns().collect();
+        let rows = columns.first().map_or(0, |(_, values)| values.len());
+        let columns = columns
+            .into_iter()
+            .map(|(name, values)| (name, "bytes", values.into_iter().map(number).collect()));
+        Columns::new(self.inner.series.interval_s, rows, columns)
     }
 
     /// The report.

@@ -34,6 +34,8 @@ mod _native {
     #[pymodule_export]
     use crate::scenario::Scenario;
     #[pymodule_export]
+    use crate::series::Columns;
+    #[pymodule_export]
     use crate::steer::{
         Action, Candidate, CoupledSubflow, Coupling, RateSample, SchedulerContext, SubflowView, Window,
     };

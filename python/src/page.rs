@@ -1,6 +1,8 @@
 //! A report: tables and charts as text, HTML and SVG.
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 use report::{FigureStyle, Table, TextStyle};
 
 /// A report, with the tables that the program prints.
@@ -18,6 +20,21 @@ impl Page {
 
 #[pymethods]
 impl Page {
+    /// The page that was pickled as CBOR.
+    #[new]
+    fn restored(pickled: &[u8]) -> PyResult<Self> {
+        let (inner, tables) =
+            ciborium::from_reader(pickled).map_err(|error| PyValueError::new_err(error.to_string()))?;
+        Ok(Self { inner, tables })
+    }
+
+    fn __getnewargs__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyBytes>,)> {
+        let mut pickled = Vec::new();
+        ciborium::into_writer(&(&self.inner, &self.tables), &mut pickled)
+            .map_err(|error| PyValueError::new_err(error.to_string()))?;
+        Ok((PyBytes::new(py, &pickled),))
+    }
+
     /// Contents of `report.html`.
     fn html(&self) -> String {
         self.inner.to_html()

@@ -11,6 +11,7 @@ from typing import Any
 
 from . import _native
 from ._page import Reported
+from .series import Series
 
 __all__ = ["Capture", "Carried", "MptcpConnection", "RoundTrip", "Subflow", "Transfer", "capture"]
 
@@ -189,6 +190,16 @@ class Capture(Reported):
         """The whole result, as in ``result.json`` (docs/reference/output.md)."""
         result: Json = json.loads(self._native.json())
         return result
+
+    @cached_property
+    def series(self) -> Series:
+        """Bytes over time of the busiest directions: the columns of ``series.csv``. Progress that is
+        unknown in an interval is NaN."""
+        return Series(self._native.series())
+
+    def to_arrow(self) -> Any:
+        """The time series as a ``pyarrow.Table``."""
+        return self.series.to_arrow()
 
     def series_csv(self) -> str:
         """Bytes over time of the busiest directions, as in ``series.csv``."""

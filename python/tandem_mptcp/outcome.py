@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,8 @@ __all__ = ["Outcome"]
 class Outcome(Reported):
     """Outcome of a run. Names carry their units, as in ``result.json``.
 
-    ``print(outcome)`` shows the tables of ``tandem run``; a notebook shows tables and charts.
+    ``print(outcome)`` shows the tables of ``tandem run``; a notebook shows tables and charts. An outcome
+    can be pickled, with its series, report and capture.
 
     >>> import tandem_mptcp as tm
     >>> outcome = tm.Scenario.from_file("scenarios/wifi-lte.toml").set("duration", "5s").run(seed=1)
@@ -30,7 +32,7 @@ class Outcome(Reported):
     True
     """
 
-    def __init__(self, run: _native.Run) -> None:
+    def __init__(self, run: _native.Run | _Kept) -> None:
         self._run = run
         self._result: dict[str, Any] = json.loads(run.json())
         self._device: dict[str, Any] = self._result["device"]
@@ -43,6 +45,10 @@ class Outcome(Reported):
 
     def _page(self) -> _native.Page:
         return self._run.page()
+
+    def __reduce__(self) -> tuple[Callable[..., Outcome], tuple[Any, ...]]:
+        run = self._run
+        return _restored, (run.json(), run.page(), run.series(), run.capture())
 
     def to_dict(self) -> dict[str, Any]:
         """The whole result, as in ``result.json`` (docs/reference/output.md)."""
@@ -144,7 +150,7 @@ class Outcome(Reported):
     @cached_property
     def series(self) -> Series:
         """Time series of paths, connections and device."""
-        return Series(self._run)
+        return Series(self._run.series())
 
     def save_capture(self, path: str | os.PathLike[str]) -> None:
         """Writes the packets of a run with ``capture=True`` as a pcapng file.
@@ -159,6 +165,25 @@ class Outcome(Reported):
     def to_arrow(self) -> Any:
         """The time series as a ``pyarrow.Table``, which shares the memory of the run."""
         return self.series.to_arrow()
+
+
+class _Kept:
+    """Results of a run without its simulation, as pickle restores them."""
+
+    def __init__(
+        self, json: str, page: _native.Page, series: _native.Columns, capture: bytes | None
+    ) -> None:
+        self.json = lambda: json
+        self.page = lambda: page
+        self.series = lambda: series
+        self.capture = lambda: capture
+
+
+def _restored(
+    json: str, page: _native.Page, series: _native.Columns, capture: bytes | None
+) -> Outcome:
+    """Makes a pickled outcome again."""
+    return Outcome(_Kept(json, page, series, capture))
 
 
 def _optional(value: float | None) -> float | None:

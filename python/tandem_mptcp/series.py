@@ -1,4 +1,4 @@
-"""Time series of a run."""
+"""Time series of runs and captures."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ __all__ = ["Series"]
 
 
 class Series(Mapping[str, "array[float]"]):
-    """Time series of a run: columns of equal length, by name.
+    """Time series of a run or a capture: columns of equal length, by name.
 
     A column is an array of 64-bit floats, which numpy and matplotlib take as it is. A missing value is
     NaN. The first column is ``time_s``; the others are named ``owner.quantity_unit``.
 
-    The series has the Arrow PyCapsule interface: ``pyarrow.table(series)``, ``polars.DataFrame(series)``
-    and ``pandas.DataFrame.from_arrow(series)`` take it without a copy. There, a missing value is null.
+    The series has the Arrow PyCapsule interface: ``pyarrow.table(series)`` and
+    ``pandas.DataFrame.from_arrow(series)`` take it without a copy. There, a missing value is null. For
+    polars, ``to_polars`` does so; ``polars.DataFrame(series)`` may copy it as a mapping, with NaN.
 
     >>> import tandem_mptcp as tm
     >>> series = tm.Scenario.from_file("scenarios/wifi-lte.toml").set("duration", "1s").run().series
@@ -30,14 +31,14 @@ class Series(Mapping[str, "array[float]"]):
     True
     """
 
-    def __init__(self, run: _native.Run) -> None:
-        self._run = run
-        self._units = dict(run.columns())
+    def __init__(self, columns: _native.Columns) -> None:
+        self._columns = columns
+        self._units = dict(columns.units())
 
     @property
     def interval_s(self) -> float:
         """Time between rows, in seconds. The first row is at one interval."""
-        return self._run.interval_s
+        return self._columns.interval_s
 
     @property
     def units(self) -> Mapping[str, str]:
@@ -45,7 +46,7 @@ class Series(Mapping[str, "array[float]"]):
         return self._units
 
     def __getitem__(self, name: str) -> array[float]:
-        column = self._run.column(name)
+        column = self._columns.column(name)
         if column is None:
             raise KeyError(f"no column {name!r}; the columns are {', '.join(self._units)}")
         return array("d", column)
@@ -58,12 +59,26 @@ class Series(Mapping[str, "array[float]"]):
         return len(self._units)
 
     def __repr__(self) -> str:
-        return f"<Series of {len(self)} columns, {self._run.rows} rows every {self.interval_s:g} s>"
+        return f"<Series of {len(self)} columns, {self._columns.rows} rows every {self.interval_s:g} s>"
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """A capsule with an Arrow stream; a requested schema is ignored, as the interface allows."""
-        return self._run.arrow_stream()
+        return self._columns.arrow_stream()
 
     def to_arrow(self) -> Any:
         """The series as a ``pyarrow.Table``, which shares the memory of the run."""
         return importlib.import_module("pyarrow").table(self)
+
+    def to_polars(self) -> Any:
+        """The series as a ``polars.DataFrame``, which shares the memory of the run."""
+        return importlib.import_module("polars").DataFrame(_Stream(self))
+
+
+class _Stream:
+    """A series that is no mapping, which polars would prefer to the Arrow interface."""
+
+    def __init__(self, series: Series) -> None:
+        self._series = series
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._series.__arrow_c_stream__(requested_schema)

@@ -24,8 +24,24 @@ def test_capture_counts_what_the_run_counted(scenario: tm.Scenario, tmp_path: Pa
     assert {field.name for field in fields(tm.MptcpConnection)} == set(result)
     assert {field.name for field in fields(tm.Subflow)} == set(result["subflows"][0])
     assert found.report().startswith("<!doctype html>")
-    assert found.series_csv().startswith("time_s,connection1.wifi.")
     assert "MPTCP connections" in repr(found) and str(found)
+
+
+def test_series_of_a_capture_are_those_of_its_csv(scenario: tm.Scenario, tmp_path: Path) -> None:
+    file = tmp_path / "run.pcapng"
+    outcome = scenario.run(seed=1, capture=True)
+    outcome.save_capture(file)
+    found = tm.capture(file)
+    table = found.to_arrow()
+    lines = [line.split(",") for line in found.series_csv().splitlines()]
+    assert table.column_names == lines[0] == list(found.series)
+    for line, row in zip(lines[1:], table.to_pylist(), strict=True):
+        assert [None if text == "" else float(text) for text in line] == pytest.approx(list(row.values()))
+    carried = sum(found.series["connection1.lte.down.payload_bytes"])
+    assert carried == outcome.paths["lte"].payload_down_bytes
+    assert found.series.units["connection1.lte.down.payload_bytes"] == "bytes"
+    assert found.series["time_s"][0] == found.series.interval_s
+    assert found.series.to_polars().height == len(lines) - 1
 
 
 def test_run_without_capture_has_none(outcome: tm.Outcome, tmp_path: Path) -> None:

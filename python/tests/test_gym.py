@@ -190,9 +190,11 @@ def test_vector_environments_agree(scenario: tm.Scenario) -> None:
         for at in range(10):
             observation, reward, _, truncated, _ = env.step(np.full((3, 2), [1, at % 2]))
             own.append((observation.tolist(), reward.tolist(), truncated.tolist()))
+        own.append([outcome.to_dict() for outcome in env.get_attr("outcome")])
         rows.append(own)
         env.close()
     assert rows[0] == rows[1]
+    assert [outcome["seed"] for outcome in rows[0].pop()] == [11, 12, 13]
     assert [sum(row[2]) for row in rows[0][1:]] == [0, 0, 0, 0, 0, 3, 0, 0, 0, 0]
 
 

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
+import pickle
+from concurrent.futures import ProcessPoolExecutor
+from copy import copy as copy_of
 from dataclasses import fields
 from pathlib import Path
 
 import pytest
 import tandem_mptcp as tm
+from tandem_mptcp import _native
 
 
 def test_attributes_are_the_members_of_result_json(outcome: tm.Outcome) -> None:
@@ -32,6 +37,39 @@ def test_every_member_has_an_attribute(scenarios: Path, name: str) -> None:
     assert len(outcome.warnings) == len(result["warnings"])
     own = {field.name for field in fields(tm.Path)} - {"power_states"}
     assert own == set(result["paths"][0])
+
+
+def test_pickled_outcome_has_everything(scenarios: Path, tmp_path: Path) -> None:
+    scenario = tm.Scenario.from_file(scenarios / "video.toml").set("duration", "10s")
+    outcome = scenario.set("traffic.1.start", "1s").run(seed=3, capture=True)
+    copy: tm.Outcome = pickle.loads(pickle.dumps(outcome))
+    assert copy.to_dict() == outcome.to_dict() and repr(copy) == repr(outcome)
+    assert {name: bytes(column) for name, column in copy.series.items()} == {
+        name: bytes(column) for name, column in outcome.series.items()
+    }
+    assert copy.series.units == outcome.series.units
+    assert copy.to_arrow() == outcome.to_arrow()
+    assert copy.report() == outcome.report() and str(copy) == str(outcome)
+    assert copy.charts() == outcome.charts()
+    for chart in outcome.charts():
+        assert copy.svg(chart, width_mm=120) == outcome.svg(chart, width_mm=120)
+    for one, name in ((outcome, "one"), (copy, "copy")):
+        one.save_capture(tmp_path / name)
+    assert (tmp_path / "copy").read_bytes() == (tmp_path / "one").read_bytes()
+    assert copy_of(copy).report() == outcome.report()
+
+
+def test_outcome_comes_back_from_another_process(scenario: tm.Scenario) -> None:
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        outcome = pool.submit(scenario.run, 5).result()
+    assert outcome.to_dict() == scenario.run(5).to_dict()
+
+
+def test_damaged_pickle_is_an_error() -> None:
+    with pytest.raises(ValueError):
+        _native.Page(b"\x82")
+    with pytest.raises(ValueError, match="length"):
+        _native.Columns(1.0, [("a", "", bytes(8)), ("b", "", bytes(16))])
 
 
 def test_path_is_found_by_name_or_number(outcome: tm.Outcome) -> None:

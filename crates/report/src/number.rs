@@ -1,6 +1,6 @@
 //! Number formatting, and estimates with confidence intervals.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Placeholder for a number that is not finite.
 pub(crate) const DASH: &str = "–";
@@ -12,7 +12,7 @@ const STUDENT_T: [f64; 30] = [
 ];
 
 /// A mean with its 95 % confidence interval: `mean ± ci95`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
     /// The mean.
     pub mean: f64,

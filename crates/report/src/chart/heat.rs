@@ -6,6 +6,7 @@
 use super::svg::{FONT_PX, Size, ellipsize, open_svg, px, text, text_width, wrap};
 use crate::number::{DASH, fixed, with_minus_sign};
 use core::fmt::Write as _;
+use serde::{Deserialize, Serialize};
 
 const ROW_PX: f64 = 34.0;
 const WIDTH_PX: f64 = 900.0;
@@ -15,7 +16,7 @@ const LINE_PX: f64 = 15.0;
 const MAX_OPACITY: f64 = 0.6;
 
 /// Cells of rows and columns, each with a value and a short text.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Heat {
     /// Name for [`Page::chart`](crate::Page::chart); derived from the title if empty.
     pub key: String,

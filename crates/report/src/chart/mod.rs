@@ -17,10 +17,11 @@ pub use heat::{Heat, HeatCell};
 
 use crate::html::slug;
 use crate::number::Estimate;
+use serde::{Deserialize, Serialize};
 use units::Instant;
 
 /// A chart, rendered as two SVG drawings: for a wide page and for a phone.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Chart {
     /// Grouped bars with error bars.
     Bars(Bars),
@@ -33,7 +34,7 @@ pub enum Chart {
 }
 
 /// Quantity and range of an axis. Unset ends follow from the data.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Axis {
     /// Quantity; plain text.
     pub title: String,
@@ -49,7 +50,7 @@ pub struct Axis {
 
 /// Grouped bars with printed values: for each group (a case), one bar of each series (simulation,
 /// paper). Bars are vertical if the labels fit, and horizontal otherwise and on a phone.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Bars {
     /// Name for [`Page::chart`](crate::Page::chart); derived from the title if empty.
     pub key: String,
@@ -70,7 +71,7 @@ pub struct Bars {
 }
 
 /// One bar in each group.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct BarSeries {
     /// Name in the legend.
     pub name: String,
@@ -81,7 +82,7 @@ pub struct BarSeries {
 }
 
 /// Lines over a common x axis.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Lines {
     /// Name for [`Page::chart`](crate::Page::chart); derived from the title if empty.
     pub key: String,
@@ -102,7 +103,7 @@ pub struct Lines {
 }
 
 /// A line through points.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Line {
     /// Name in the legend. Lines of one name have one colour throughout a chart.
     pub name: String,
@@ -121,7 +122,7 @@ pub struct Line {
 }
 
 /// Interpolation between the points of a line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Shape {
     /// Straight line segments.
     #[default]
@@ -131,7 +132,7 @@ pub enum Shape {
 }
 
 /// An annotation in a plot.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Mark {
     /// A vertical line.
     Vertical {
@@ -159,7 +160,7 @@ pub enum Mark {
 }
 
 /// Panels and lanes stacked over one time axis, with a common zoom.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Timeline {
     /// Name for [`Page::chart`](crate::Page::chart); derived from the title if empty.
     pub key: String,
@@ -174,7 +175,7 @@ pub struct Timeline {
 }
 
 /// A panel or lane of a timeline.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Track {
     /// Lines.
     Panel(Panel),
@@ -183,7 +184,7 @@ pub enum Track {
 }
 
 /// Lines with their own y axis.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Panel {
     /// Vertical axis.
     pub y: Axis,
@@ -194,7 +195,7 @@ pub struct Panel {
 }
 
 /// States over time as blocks; the height of a block ranks the power of its state.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Lane {
     /// Name of the component, such as a radio.
     pub name: String,
@@ -203,7 +204,7 @@ pub struct Lane {
 }
 
 /// A time span in one state.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Span {
     /// Start, in the unit of the x axis.
     pub from: f64,
@@ -216,7 +217,7 @@ pub struct Span {
 }
 
 /// Style of a state: colour, height and hatching.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Shade {
     /// A thin line.
     Idle,

@@ -6,6 +6,7 @@ pub use html::PAGE_SCRIPT;
 
 use crate::chart::Chart;
 use crate::table::Table;
+use serde::{Deserialize, Serialize};
 
 /// One self-contained HTML file: prose, tables and charts under headings, with a table of
 /// contents.
@@ -25,7 +26,7 @@ use crate::table::Table;
 /// let html = Page::new("A run").section(Section::new("Energy").table(table)).to_html();
 /// assert!(html.starts_with("<!doctype html>"));
 /// ```
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Page {
     /// Title; plain text.
     pub title: String,
@@ -40,7 +41,7 @@ pub struct Page {
 }
 
 /// A part of a page under a heading.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Section {
     /// Heading; plain text.
     pub heading: String,
@@ -51,7 +52,7 @@ pub struct Section {
 }
 
 /// A block of a section.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Block {
     /// A paragraph with inline markup.
     Prose(String),

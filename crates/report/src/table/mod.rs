@@ -9,11 +9,12 @@ pub use text::TextStyle;
 
 use crate::html::slug;
 use crate::number::Estimate;
+use serde::{Deserialize, Serialize};
 
 /// A table of results.
 ///
 /// Missing cells of a row are empty; surplus cells are not shown.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Table {
     /// Title; plain text, may be empty.
     pub title: String,
@@ -26,7 +27,7 @@ pub struct Table {
 }
 
 /// Header and format of a column.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Column {
     /// Name shown above the column.
     pub header: String,
@@ -39,7 +40,7 @@ pub struct Column {
 }
 
 /// Alignment of the cells of a column.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Align {
     /// Flush left, for text.
     #[default]
@@ -51,7 +52,7 @@ pub enum Align {
 }
 
 /// A row of cells, or a heading.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Row {
     /// Cells, by column.
     pub cells: Vec<Cell>,
@@ -65,7 +66,7 @@ pub struct Row {
 }
 
 /// A value with its presentation.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Cell {
     /// The value.
     pub value: Value,
@@ -78,7 +79,7 @@ pub struct Cell {
 }
 
 /// Value of a cell.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub enum Value {
     /// No value.
     #[default]
@@ -109,7 +110,7 @@ pub enum Value {
 }
 
 /// Rating of a cell. HTML shows a sign in addition to the colour; text marks a bad cell with `!`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Tone {
     /// No rating.
     #[default]
@@ -123,7 +124,7 @@ pub enum Tone {
 }
 
 /// A framed label, such as `predicted`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Badge {
     /// Text of the label.
     pub text: String,
