@@ -158,12 +158,11 @@ impl<S> EventQueue<S> {
     /// sources that tolerate an early event, such as a timer that is checked when it fires.
     #[inline]
     pub fn set_no_later(&mut self, slot: Slot, at: Instant) {
-        let scheduled = match self.scanned.get(slot.index()) {
-            Some(entry) => entry.at,
-            None => {
-                let position = self.position[slot.index()] as usize;
-                self.heap.get(position).map_or(Instant::MAX, |entry| entry.at)
-            }
+        let scheduled = if let Some(entry) = self.scanned.get(slot.index()) {
+            entry.at
+        } else {
+            let position = self.position[slot.index()] as usize;
+            self.heap.get(position).map_or(Instant::MAX, |entry| entry.at)
         };
         if at < scheduled {
             self.set(slot, Some(at));
