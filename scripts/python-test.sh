@@ -42,6 +42,7 @@ environment "$newest" "$folder/build" 'maturin>=1.9.4,<2'
 rm -rf "$folder/wheels"
 "$folder/build/bin/maturin" build --quiet --profile dev $locked --manifest-path python/Cargo.toml --out "$folder/wheels"
 
+export PYRIGHT_PYTHON_IGNORE_WARNINGS=1
 for python in $oldest "$newest"; do
     version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
     echo "Python $version"
@@ -49,11 +50,7 @@ for python in $oldest "$newest"; do
     environment "$python" "$at" -r python/requirements-test.txt
     "$at/bin/pip" install --quiet --disable-pip-version-check --no-deps --force-reinstall "$folder"/wheels/*.whl
     "$at/bin/pytest" -c python/pyproject.toml --rootdir . --quiet python/tests --doctest-modules --pyargs tandem_mptcp "$@"
+    "$at/bin/mypy" --config-file python/pyproject.toml python/tandem_mptcp python/tests python/bench
+    "$at/bin/pyright" --project python/pyproject.toml --pythonpath "$at/bin/python"
+    "$at/bin/stubtest" --concise --mypy-config-file python/pyproject.toml tandem_mptcp._native
 done
-
-# The newest Python's environment has the types of all packages.
-at=$folder/$version
-export PYRIGHT_PYTHON_IGNORE_WARNINGS=1
-"$at/bin/mypy" --config-file python/pyproject.toml python/tandem_mptcp python/tests python/bench
-"$at/bin/pyright" --project python/pyproject.toml --pythonpath "$at/bin/python"
-"$at/bin/stubtest" --concise --mypy-config-file python/pyproject.toml tandem_mptcp._native

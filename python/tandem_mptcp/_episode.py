@@ -49,6 +49,12 @@ class _Handover(Policy):
         self._step_s = interval_s
         self._end_s = end_s
         self.last: DeviceState | None = None
+        self.stopped = threading.Event()
+
+    def check(self, share: float) -> None:
+        """Ends a run that is to stop between two observations."""
+        if self.stopped.is_set():
+            raise _Stopped
 
     def observe(self, state: DeviceState) -> Sequence[Action]:
         left_s = self._end_s - state.now_s
@@ -76,7 +82,7 @@ class Episode:
             target=_run, args=(scenario, seed, policy, self._states), name="tandem-episode", daemon=True
         )
         # Also called for an object that is lost, and when Python exits.
-        self._stop = weakref.finalize(self, _stop, thread, self._decisions)
+        self._stop = weakref.finalize(self, _stop, thread, policy.stopped, self._decisions)
         thread.start()
 
     def first(self) -> DeviceState:
@@ -87,15 +93,16 @@ class Episode:
 
     def next(self, actions: Sequence[Action]) -> DeviceState | End:
         """Continues with these actions, up to the next state or the end."""
-        self._decisions.put(actions)
-        return self._take()
+        return self._take(actions)
 
     def close(self) -> None:
         """Ends the run and its thread."""
         self._stop()
 
-    def _take(self) -> DeviceState | End:
+    def _take(self, actions: Sequence[Action] | None = None) -> DeviceState | End:
         try:
+            if actions is not None:
+                self._decisions.put(actions)
             taken = self._states.get()
         except BaseException:
             # After Ctrl-C the next state would pass for that of a later step.
@@ -109,7 +116,7 @@ class Episode:
 
 def _run(scenario: Scenario, seed: int, policy: _Handover, states: States) -> None:
     try:
-        outcome = scenario.run(seed, policy=lambda: policy)
+        outcome = scenario.run(seed, policy=lambda: policy, progress=policy.check)
         states.put(End(policy.last, outcome))
     except _Stopped:
         pass
@@ -117,7 +124,8 @@ def _run(scenario: Scenario, seed: int, policy: _Handover, states: States) -> No
         states.put(error)
 
 
-def _stop(thread: threading.Thread, decisions: Decisions) -> None:
+def _stop(thread: threading.Thread, stopped: threading.Event, decisions: Decisions) -> None:
+    stopped.set()
     decisions.put(None)
     # The garbage collector may run in this very thread.
     if thread is not threading.current_thread():

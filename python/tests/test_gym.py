@@ -198,46 +198,6 @@ def test_vector_environments_agree(scenario: tm.Scenario) -> None:
     assert [sum(row[2]) for row in rows[0][1:]] == [0, 0, 0, 0, 0, 3, 0, 0, 0, 0]
 
 
-def test_forked_environments_work_in_a_program_of_their_own() -> None:
-    program = """
-import gymnasium, tandem_mptcp as tm, tandem_mptcp.gym
-scenario = tm.Scenario.from_file("scenarios/wifi-lte.toml").set("duration", "2s")
-env = gymnasium.make_vec("tandem/Scenario-v0", 2, "async", scenario=scenario,
-                         vector_kwargs={"context": "fork"})
-env.reset(seed=1)
-print(env.step(env.action_space.sample())[0].shape[0])
-env.close()
-"""
-    run = [sys.executable, "-W", "error", "-c", program]
-    assert subprocess.run(run, cwd=ROOT, capture_output=True, text=True, check=True).stdout == "2\n"
-
-
-@pytest.mark.parametrize("end", ["env.close(); env.close()", "del env", "pass", "env.reset()"])
-def test_program_may_end_in_the_middle_of_an_episode(end: str) -> None:
-    program = f"""
-import tandem_mptcp as tm
-scenario = tm.Scenario.from_file("scenarios/wifi-lte.toml").set("duration", "3000s")
-env = tm.gym.ScenarioEnv(scenario)
-env.reset(seed=1)
-env.step([1, 0])
-{end}
-print("end")
-"""
-    run = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60
-    )
-    assert (run.returncode, run.stdout, run.stderr) == (0, "end\n", "")
-
-
-def test_lost_environment_ends_its_thread(scenario: tm.Scenario) -> None:
-    env = tmgym.ScenarioEnv(scenario.set("duration", "3000s"))
-    env.reset(seed=1)
-    assert "tandem-episode" in [one.name for one in threading.enumerate()]
-    del env
-    gc.collect()
-    assert "tandem-episode" not in [one.name for one in threading.enumerate()]
-
-
 def test_another_scenario_with_equal_paths_follows(scenario: tm.Scenario) -> None:
     env = make(scenario)
     slow = scenario.set("wifi.down.rate", "1Mbps")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any, cast
 
 from ..outcome import Outcome
 from ._figure import COLUMN_MM, PaperFigure, figure, legend_above, style
@@ -28,7 +29,8 @@ def timeline(
             raise ValueError(f"no quantity {quantity!r}; the quantities are {', '.join(known)}")
     owners = list(dict.fromkeys(name.rpartition(".")[0] for name in series if "." in name))
     with figure(width_mm, _MARGIN_MM + _PANEL_MM * len(chosen)) as drawn:
-        panels = drawn.subplots(len(chosen), sharex=True, squeeze=False)[:, 0]
+        # An array of axes, whose element type older versions of numpy leave open.
+        panels = cast(Any, drawn.subplots(len(chosen), sharex=True, squeeze=False))[:, 0]
         for panel, quantity in zip(panels, chosen, strict=True):
             lowest = 0.0
             for owner in owners:
