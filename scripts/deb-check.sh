@@ -61,6 +61,11 @@ step "a shipped example"
 inside tandem run /usr/share/doc/tandem/examples/scenarios/wifi-weakens.toml --duration 5s --out /tmp/results >/dev/null
 [ -s "$root/tmp/results/report.html" ]
 
+step "licences of linked crates"
+licences=$root/usr/share/doc/tandem/licences
+grep -q '^clap [0-9.]*: MIT OR Apache-2.0$' "$licences"
+grep -q 'MIT License' "$licences"
+
 step "completions"
 inside bash -c '. /usr/share/bash-completion/completions/tandem && complete -p tandem'
 

@@ -13,4 +13,6 @@ export SOURCE_DATE_EPOCH
 rm -rf "$release/package"
 "$release/tandem" package-files "$release/package" --date "$(date -u -d "@$SOURCE_DATE_EPOCH" +%F)" >/dev/null
 gzip -9n "$release"/package/usr/share/man/man*/*
+mkdir -p "$release/package/usr/share/doc/tandem"
+python3 scripts/licences.py >"$release/package/usr/share/doc/tandem/licences"
 cargo deb -p tandem-cli --no-build --quiet "$@"

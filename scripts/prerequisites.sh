@@ -6,7 +6,7 @@
 #   scripts/prerequisites.sh test     these, and tshark, Node, Chromium, ffmpeg and others for some tests
 #   scripts/prerequisites.sh web      Node only, which builds the player's page
 #   scripts/prerequisites.sh python   build, and Python with venv, which tests the Python package
-#   scripts/prerequisites.sh deb      those of build, and cargo-deb, which makes the Debian package
+#   scripts/prerequisites.sh deb      those of python, and cargo-deb, which makes the Debian package
 #
 # Silent if nothing is missing. Otherwise it names each missing program with the way to get it and
 # exits with 4, as the program does for a missing system feature.
@@ -176,6 +176,7 @@ linker
 rust
 if [ "$need" = python ]; then python_3; fi
 if [ "$need" = lint ] && [ $all_here = yes ]; then checkers; fi
+if [ "$need" = deb ]; then python_3; fi
 if [ "$need" = deb ] && [ $all_here = yes ]; then cargo_deb; fi
 if [ "$need" = test ] && [ $all_here = yes ]; then
     helper tshark tshark "the tests that read captures with it"

@@ -73,3 +73,26 @@ fn members_of_comparisons_traces_and_problems_are_documented() {
         &["check", "tiny.toml", "lte.csv", "--format", "json"],
     ]);
 }
+
+#[test]
+fn members_of_captures_sweeps_and_reproductions_are_documented() {
+    let run = [
+        "run",
+        "scenarios/middleboxes.toml",
+        "--duration",
+        "5s",
+        "--pcap",
+        "--out",
+        "run",
+        "--format",
+        "json",
+    ];
+    let rate = "path.wifi.down.rate=5Mbps,10Mbps";
+    assert_documented(&[
+        &run,
+        &["capture", "run/capture.pcapng", "--format", "json"],
+        &["sweep", "tiny.toml", "--vary", rate, "--seeds", "2", "--out", "sweep", "--format", "json"],
+        &["reproduce", "emtcp", "--seeds", "1", "--format", "json"],
+        &["reproduce", "lwi", "--seeds", "1", "--format", "json"],
+    ]);
+}
