@@ -101,5 +101,5 @@ except KeyboardInterrupt:
     time.sleep(0.3)
     sent = time.time()
     run.send_signal(signal.SIGINT)
-    output, _ = run.communicate(timeout=20)
+    output, _ = run.communicate(timeout=60)
     assert json.loads(output) - sent < 0.1
