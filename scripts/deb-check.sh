@@ -28,13 +28,18 @@ cp "$1" "$root/tmp/tandem.deb"
 
 inside() { chroot "$root" env -i HOME=/tmp PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 "$@"; }
 
+step "control file"
+# The changelog ends with the same maintainer, at a domain that no mail reaches (RFC 2606).
+maintainer=$(dpkg-deb --field "$1" Maintainer)
+[ "${maintainer##*.}" = "invalid>" ] || { echo "maintainer with an address: $maintainer" >&2; exit 1; }
+
 step "install"
 inside dpkg --install /tmp/tandem.deb
 inside getent group tandem
 inside tandem --version
 
 step "units"
-for unit in agent proxy serve; do
+for unit in agent gateway proxy serve; do
     inside systemd-analyze verify "/usr/lib/systemd/system/tandem-$unit.service" >"$root/tmp/verify" 2>&1 ||
         { cat "$root/tmp/verify"; exit 1; }
     # Other units of the machine may have warnings.
@@ -47,6 +52,10 @@ done
 
 step "configurations"
 for daemon in agent proxy; do inside tandem check "/etc/tandem/$daemon.toml"; done
+# Without the address of its upstream a gateway does not start, and systemd does not try again.
+code=0
+inside tandem gateway up 2>"$root/tmp/gateway" || code=$?
+if [ "$code" != 2 ] || ! grep -q -e --upstream "$root/tmp/gateway"; then cat "$root/tmp/gateway" >&2; exit 1; fi
 
 step "manual pages"
 for page in "$root"/usr/share/man/man[15]/tandem*.gz; do
@@ -62,9 +71,10 @@ inside tandem run /usr/share/doc/tandem/examples/scenarios/wifi-weakens.toml --d
 [ -s "$root/tmp/results/report.html" ]
 
 step "licences of linked crates"
-licences=$root/usr/share/doc/tandem/licences
-grep -q '^clap [0-9.]*: MIT OR Apache-2.0$' "$licences"
-grep -q 'MIT License' "$licences"
+gzip -dc "$root/usr/share/doc/tandem/licences.gz" >"$root/tmp/licences"
+grep -q '^clap [0-9.]*: MIT OR Apache-2.0$' "$root/tmp/licences"
+grep -q 'MIT License' "$root/tmp/licences"
+gzip -dc "$root/usr/share/doc/tandem/changelog.Debian.gz" | grep -qF -e "-- $maintainer"
 
 step "completions"
 inside bash -c '. /usr/share/bash-completion/completions/tandem && complete -p tandem'

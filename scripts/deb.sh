@@ -15,4 +15,5 @@ rm -rf "$release/package"
 gzip -9n "$release"/package/usr/share/man/man*/*
 mkdir -p "$release/package/usr/share/doc/tandem"
 python3 scripts/licences.py >"$release/package/usr/share/doc/tandem/licences"
+gzip -9n "$release/package/usr/share/doc/tandem/licences"
 cargo deb -p tandem-cli --no-build --strip --quiet "$@"

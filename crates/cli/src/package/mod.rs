@@ -13,6 +13,8 @@ use std::path::Path;
 
 /// Variables of the collector's unit.
 const SERVE_ENV: &str = include_str!("serve.env");
+/// Variables of the gateway's unit.
+const GATEWAY_ENV: &str = include_str!("gateway.env");
 
 /// All files below `root`. `date` is that of the manual pages; empty for none.
 pub(crate) fn files(root: &Path, date: &str) -> Vec<NewFile> {
@@ -20,6 +22,7 @@ pub(crate) fn files(root: &Path, date: &str) -> Vec<NewFile> {
         ("etc/tandem/agent.toml".to_owned(), agent::config::EXAMPLE.to_owned()),
         ("etc/tandem/proxy.toml".to_owned(), proxy::config::EXAMPLE.to_owned()),
         ("etc/tandem/serve.env".to_owned(), SERVE_ENV.to_owned()),
+        ("etc/tandem/gateway.env".to_owned(), GATEWAY_ENV.to_owned()),
         ("usr/lib/sysusers.d/tandem.conf".to_owned(), SYSUSERS.to_owned()),
     ];
     files.extend(units());
@@ -31,11 +34,13 @@ pub(crate) fn files(root: &Path, date: &str) -> Vec<NewFile> {
     files.into_iter().map(|(path, text)| NewFile::new(root.join(path), text)).collect()
 }
 
-/// The daemons that need no further options; a gateway needs the address of its upstream.
+/// Units of all daemons.
 fn units() -> impl Iterator<Item = (String, String)> {
     let agent = Unit::Agent { has_rules: false };
-    let arguments: [(Unit, &[&str]); 3] = [
+    let gateway = Unit::Gateway { has_rules: false };
+    let arguments: [(Unit, &[&str]); 4] = [
         (agent, &["agent", "--config", "/etc/tandem/agent.toml"]),
+        (gateway, &["gateway", "up"]),
         (Unit::Proxy, &["proxy", "--config", "/etc/tandem/proxy.toml"]),
         (Unit::Serve, &["serve", "--database", UNIT_DATABASE]),
     ];

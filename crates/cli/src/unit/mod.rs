@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 const HARDENING: &str = include_str!("hardening.conf");
 
 const PROTECTED_TUNABLES: &str = "\
-# Print the unit again after adding rules for connections to the configuration: they need no.
+# Rules for connections in the configuration need `no`: print the unit again, or `systemctl edit` it.
 ProtectKernelTunables=yes";
 const WRITABLE_TUNABLES: &str = "\
 # The rules for connections of the configuration set net.mptcp.path_manager.
@@ -19,6 +19,13 @@ ProtectKernelTunables=no";
 
 /// Group of the daemons' sockets, for sysusers.d(5).
 pub(crate) const SYSUSERS: &str = include_str!("tandem.sysusers");
+
+/// Variables of a packaged gateway. Its options have no default: the address of its upstream is one.
+const GATEWAY_ENVIRONMENT: &str = "\
+# This file sets the options, at least `TANDEM_GATEWAY_OPTIONS=--upstream HOST:PORT`.
+Environment=TANDEM_GATEWAY_OPTIONS=
+EnvironmentFile=-/etc/tandem/gateway.env
+";
 
 /// Program of the units in a package.
 const PACKAGED_PROGRAM: &str = "/usr/bin/tandem";
@@ -150,8 +157,14 @@ impl Unit {
             credentials
                 .insert_str(0, "# Only root can read these files. A renewed one counts after a restart.\n");
         }
+        let (options, environment) = match origin {
+            Origin::Package => (" $TANDEM_GATEWAY_OPTIONS", GATEWAY_ENVIRONMENT),
+            Origin::Command => ("", ""),
+        };
         self.template()
             .replace("@origin@", &self.origin(origin))
+            .replace("@options@", options)
+            .replace("@environment@\n", environment)
             .replace("@credentials@\n", &credentials)
             .replace("@tunables@", self.tunables())
             .replace("@hardening@", HARDENING.trim_end())
@@ -191,8 +204,8 @@ mod tests {
         let has_rules = true;
         for unit in [Unit::Agent { has_rules }, Unit::Gateway { has_rules }, Unit::Proxy, Unit::Serve] {
             let text = text(unit, "/bin/tandem", &["x"]);
-            let marks = ["@origin@", "@hardening@", "@tunables@", "@command@", "@program@", "@credentials@"];
-            assert!(!marks.iter().any(|mark| text.contains(mark)), "{text}");
+            let has_mark = |line: &str| line.contains('@') && !line.starts_with("SystemCallFilter=");
+            assert!(!text.lines().any(has_mark), "{text}");
             assert!(text.starts_with(&format!("# tandem {} unit", unit.name())), "{text}");
         }
     }

@@ -3,6 +3,7 @@
 mod prerequisites;
 
 use crate::support::{Place, output_of, repository, tandem_path};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -72,8 +73,10 @@ fn default_configurations_are_valid_and_listen_on_loopback_only() {
         }
         assert!(!text.lines().any(|line| line.starts_with("allowance")), "{text}");
     }
-    let variables = place.read("root/etc/tandem/serve.env");
-    assert!(variables.lines().all(|line| line.is_empty() || line.starts_with('#')), "{variables}");
+    for name in ["gateway", "serve"] {
+        let variables = place.read(&format!("root/etc/tandem/{name}.env"));
+        assert!(variables.lines().all(|line| line.is_empty() || line.starts_with('#')), "{variables}");
+    }
 }
 
 #[test]
@@ -89,6 +92,32 @@ fn units_of_a_package_differ_from_printed_ones_in_program_and_origin_only() {
         let settings = |unit: &str| unit.split_once("[Unit]").map(|(_, rest)| rest.to_owned());
         assert_eq!(settings(&packaged), settings(&printed));
         assert!(packaged.starts_with("# A part of the package"), "{packaged}");
+    }
+}
+
+#[test]
+fn packaged_gateway_takes_its_options_from_the_environment() {
+    let place = package_files();
+    let packaged = place.read("root/usr/lib/systemd/system/tandem-gateway.service");
+    assert!(packaged.contains("\nEnvironmentFile=-/etc/tandem/gateway.env\n"), "{packaged}");
+    let (before, after) = packaged
+        .split_once("ExecStart=/usr/bin/tandem gateway up $TANDEM_GATEWAY_OPTIONS\n")
+        .unwrap_or_else(|| panic!("{packaged}"));
+    let is_own =
+        |line: &&str| !line.starts_with('#') && !line.contains("TANDEM_") && !line.contains("gateway.env");
+    let settings = |text: &str| text.lines().filter(is_own).map(str::to_owned).collect::<Vec<_>>();
+    let printed = place.done(&["gateway", "unit", "--upstream", "proxy.example:1080"]);
+    let printed = printed.replace(&tandem_path().display().to_string(), "/usr/bin/tandem");
+    let command = |line: &&str| !line.starts_with("ExecStart=");
+    let printed: Vec<&str> = printed.lines().filter(is_own).filter(command).collect();
+    assert_eq!([settings(before), settings(after)].concat(), printed);
+    // Every example of the file is a command line that the gateway takes.
+    let variables = place.read("root/etc/tandem/gateway.env");
+    let examples = variables.lines().filter_map(|line| line.strip_prefix("#TANDEM_GATEWAY_OPTIONS="));
+    let examples: Vec<Vec<&str>> = examples.map(|line| line.split(' ').collect()).collect();
+    assert_eq!(examples.len(), 3, "{variables}");
+    for options in examples {
+        place.done(&[&["gateway", "unit"], &options[..]].concat());
     }
 }
 
@@ -144,6 +173,25 @@ fn completions_of_zsh_load_needs_zsh() {
 fn completions_of_fish_offer_commands_needs_fish() {
     let script = "source fish/vendor_completions.d/tandem.fish; complete -C 'tandem reprod'";
     assert!(shell("fish", &["--no-config"], script).starts_with("reproduce\t"));
+}
+
+#[test]
+#[ignore = "needs python3"]
+fn every_licence_in_the_list_has_its_text_needs_python3() {
+    let collect = || {
+        let collected = output_of(Command::new("python3").arg(repository().join("scripts/licences.py")));
+        assert_eq!((collected.code, &*collected.err), (0, ""), "{}", collected.out);
+        collected.out
+    };
+    let licences = collect();
+    assert_eq!(licences, collect());
+    let (list, texts) = licences.split_once("\n\n====").expect("texts below the list");
+    let crates: Vec<(&str, &str)> = list.lines().filter_map(|line| line.split_once(": ")).collect();
+    assert!(crates.len() > 100 && crates.iter().any(|(name, _)| name.starts_with("clap ")), "{list}");
+    let holders: BTreeSet<&str> = texts.lines().flat_map(|line| line.split(", ")).collect();
+    for (name, licence) in crates.iter().filter(|(_, licence)| !licence.contains("no text in")) {
+        assert!(holders.contains(name), "no text of {licence} for {name}");
+    }
 }
 
 /// A folder that stands for the target directory of a release build, with the program of the tests.
