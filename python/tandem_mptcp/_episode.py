@@ -14,7 +14,7 @@ from .outcome import Outcome
 from .policies import DeviceState, Policy
 from .scenario import Scenario
 
-__all__ = ["End", "Episode"]
+__all__ = ["MIN_INTERVAL_S", "End", "Episode"]
 
 MIN_INTERVAL_S = 0.001
 """Shortest time between two observations of a policy."""

@@ -30,7 +30,7 @@ except ImportError as error:
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from ._episode import End, Episode
+from ._episode import MIN_INTERVAL_S, End, Episode
 from ._native import Action
 from ._observed import KINDS, Feature, features, numbers
 from . import _reward
@@ -41,7 +41,7 @@ from .scenario import Scenario
 
 __all__ = ["KINDS", "Feature", "ScenarioEnv", "Weights"]
 
-MIN_INTERVAL_S, MAX_INTERVAL_S = 0.001, 1e6
+MAX_INTERVAL_S = 1e6
 
 Observation = NDArray[np.float32]
 Info = dict[str, Any]
