@@ -6,8 +6,8 @@ import { spec } from 'node:test/reporters';
 
 const out = '.build';
 const files = (await readdir(out, { recursive: true })).filter((name) => name.endsWith('.test.mjs')).sort();
-// These allow 20 ms for the first frame, so no other tests run beside them.
-const isTimingTest = (name) => /^(e2e.accuracy|kernel.mptcp)/.test(name);
+// These compare times with the pixels on the screen, so no other tests run beside them.
+const isTimingTest = (name) => /^(e2e.accuracy|e2e.page|kernel.mptcp)/.test(name);
 
 /** Longest time of a test file (ms): several times what the longest takes, so only a hang ends there. */
 const TIMEOUT_MS = 600_000;
@@ -32,7 +32,7 @@ await runFiles(
   files.filter((name) => !isTimingTest(name)),
   3,
 );
-await runFiles(files.filter(isTimingTest), 2);
+await runFiles(files.filter(isTimingTest), 1);
 
 if (skipped.length > 0) {
   console.log(`not run: ${skipped.length} tests of the player's page\n    ${skipped.join('\n    ')}`);

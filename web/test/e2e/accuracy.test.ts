@@ -25,6 +25,7 @@ import {
 } from './screen-observer.ts';
 import { type ResponseProfile, TestServer } from './test-server.ts';
 import { hasFfmpeg, testVideo, type VideoOptions } from './test-video.ts';
+import { timedTrial } from './timed-trial.ts';
 
 const skip = hasChromium && hasFfmpeg ? false : 'needs Chromium and ffmpeg';
 
@@ -71,50 +72,48 @@ describe('accuracy', { skip, concurrency: 2 }, () => {
     const content = audio ? 'video with audio' : 'video without audio';
     test(`KPIs of ${content} are within 20 ms of the screen under throttling and cuts`, async (t) => {
       const folder = await testVideo({ ...VIDEO, audio });
-      const releaseLock = await acquireLoadingLock();
-      t.after(releaseLock);
-      const server = await TestServer.start({ '/video/': folder, '/': 'dist' });
-      const first = firstRequests(audio ? ABANDONED_KBPS : SLOW_KBPS);
-      server.profile = (path, previousRequests) => {
-        if (path.endsWith('.mpd')) return { delayMs: 400 };
-        const segment = Number(/stream[01]-(\d+)/.exec(path)?.[1] ?? 0);
-        if (segment === 3) releaseLock();
-        const profiles = previousRequests === 0 ? first : REPEATED_REQUESTS;
-        return profiles[segment] ?? (segment > 0 ? { kbps: 2000 } : {});
-      };
-      const { page, context, errors } = await open(browser);
-      const readObservation = await observeScreen(page);
-      await play(page, server, '/video/manifest.mpd', { maxBuffer: '4' });
-      const session = await postedSession(page, server);
-      const truth = await readObservation();
-      await context.close();
-      await server.stop();
-      const frameMs = 1000 / VIDEO.fps;
-      // For the analysis of failures.
-      const freezes = certainFreezes(truth, frameMs);
-      const details = JSON.stringify({ session, freezes, truth, responses: server.responses });
-      await writeFile(`.cache/accuracy-${audio ? 'audio' : 'video'}.json`, details);
+      await timedTrial(t, async () => {
+        const releaseLock = await acquireLoadingLock();
+        t.after(releaseLock);
+        const server = await TestServer.start({ '/video/': folder, '/': 'dist' });
+        const first = firstRequests(audio ? ABANDONED_KBPS : SLOW_KBPS);
+        server.profile = (path, previousRequests) => {
+          if (path.endsWith('.mpd')) return { delayMs: 400 };
+          const segment = Number(/stream[01]-(\d+)/.exec(path)?.[1] ?? 0);
+          if (segment === 3) releaseLock();
+          const profiles = previousRequests === 0 ? first : REPEATED_REQUESTS;
+          return profiles[segment] ?? (segment > 0 ? { kbps: 2000 } : {});
+        };
+        const { page, context, errors } = await open(browser);
+        const readObservation = await observeScreen(page);
+        await play(page, server, '/video/manifest.mpd', { maxBuffer: '4' });
+        const session = await postedSession(page, server);
+        const truth = await readObservation();
+        await context.close();
+        await server.stop();
+        const frameMs = 1000 / VIDEO.fps;
+        // For the analysis of failures.
+        const freezes = certainFreezes(truth, frameMs);
+        const details = JSON.stringify({ session, freezes, truth, responses: server.responses });
+        await writeFile(`.cache/accuracy-${audio ? 'audio' : 'video'}.json`, details);
 
-      assert.deepEqual(errors, []);
-      assert.equal(session.complete, true);
-      const discard = discardReason(truth);
-      if (discard !== undefined) {
-        t.skip(discard);
-        return;
-      }
-      assertWithin(session.kpis.initial_load_s, firstFrame(truth), TOLERANCE_MS, 'T_init');
-      const started = truth.origin + truth.pressed;
-      const hadData = ({ position, start }: Freeze) =>
-        sentTimes(server, position).every((sent) => sent - started < start[0]);
-      const matches = matchStalls(session.stalls, truth, { frameMs, toleranceMs: TOLERANCE_MS }, hadData);
-      const stalls = withoutHiccups(matches, hadData);
-      assert.ok(stalls.length >= 3, `only ${stalls.length} stalls`);
-      assertStallBounds(stalls, TOLERANCE_MS);
-      const meanFreeze = meanLength(matches.map(({ freeze }) => freeze));
-      assertWithin(session.kpis.mean_stall_s, meanFreeze, TOLERANCE_MS, 'T_rebuf');
-      assert.equal(session.kpis.stalls_per_s, session.stalls.length / session.played_s, 'f_rebuf');
-      assertPhasesCoverSession(session);
-      assertStallsMatchBytes(stalls, server, started);
+        assert.deepEqual(errors, []);
+        assert.equal(session.complete, true);
+        assert.equal(discardReason(truth), undefined);
+        assertWithin(session.kpis.initial_load_s, firstFrame(truth), TOLERANCE_MS, 'T_init');
+        const started = truth.origin + truth.pressed;
+        const hadData = ({ position, start }: Freeze) =>
+          sentTimes(server, position).every((sent) => sent - started < start[0]);
+        const matches = matchStalls(session.stalls, truth, { frameMs, toleranceMs: TOLERANCE_MS }, hadData);
+        const stalls = withoutHiccups(matches, hadData);
+        assert.ok(stalls.length >= 3, `only ${stalls.length} stalls`);
+        assertStallBounds(stalls, TOLERANCE_MS);
+        const meanFreeze = meanLength(matches.map(({ freeze }) => freeze));
+        assertWithin(session.kpis.mean_stall_s, meanFreeze, TOLERANCE_MS, 'T_rebuf');
+        assert.equal(session.kpis.stalls_per_s, session.stalls.length / session.played_s, 'f_rebuf');
+        assertPhasesCoverSession(session);
+        assertStallsMatchBytes(stalls, server, started);
+      });
     });
   }
 });

@@ -20,6 +20,7 @@ import {
 } from './screen-observer.ts';
 import { TestServer } from './test-server.ts';
 import { hasFfmpeg, testVideo, type VideoOptions } from './test-video.ts';
+import { timedTrial } from './timed-trial.ts';
 import { DELAY_MS, mockApiScript, STEP_MS } from './youtube-mock.ts';
 
 const skip = hasChromium && hasFfmpeg ? false : 'needs Chromium and ffmpeg';
@@ -67,24 +68,26 @@ describe('the page', { skip, concurrency: 2 }, () => {
     }
   }
 
-  test('stall open at the end of the session ends there and is marked open', async () => {
-    await visit(async (page, server) => {
-      server.profile = (path) => (/-0*4\.m4s$/.test(path) ? { delayMs: 60_000 } : {});
-      await play(page, server, MANIFEST);
-      // A busy machine may also stall for a moment before that segment.
-      await page.waitForFunction(() => (document.querySelector('video')?.currentTime ?? 0) > 2.9);
-      await page.locator('#phase[data-phase=stalled]').waitFor();
-      await page.waitForTimeout(700);
-      await page.getByRole('button', { name: 'End session' }).click();
-      const session = await postedSession(page, server);
-      const stall = session.stalls.at(-1);
-      assert.equal(stall?.open, true);
-      assert.equal(stall?.end_s, session.duration_s);
-      assert.ok(Math.abs((stall?.position_s ?? 0) - 3) < 0.05, `at ${stall?.position_s} of 3 s`);
-      assert.ok(session.kpis.stalled_s >= 0.7);
-      assert.equal(session.complete, false);
-      assert.equal(session.kpis.initial_load_open, false);
-    });
+  test('stall open at the end of the session ends there and is marked open', async (t) => {
+    await timedTrial(t, () =>
+      visit(async (page, server) => {
+        server.profile = (path) => (/-0*4\.m4s$/.test(path) ? { delayMs: 60_000 } : {});
+        await play(page, server, MANIFEST);
+        // A busy machine may also stall for a moment before that segment.
+        await page.waitForFunction(() => (document.querySelector('video')?.currentTime ?? 0) > 2.9);
+        await page.locator('#phase[data-phase=stalled]').waitFor();
+        await page.waitForTimeout(700);
+        await page.getByRole('button', { name: 'End session' }).click();
+        const session = await postedSession(page, server);
+        const stall = session.stalls.at(-1);
+        assert.equal(stall?.open, true);
+        assert.equal(stall?.end_s, session.duration_s);
+        assert.ok(Math.abs((stall?.position_s ?? 0) - 3) < 0.05, `at ${stall?.position_s} of 3 s`);
+        assert.ok(session.kpis.stalled_s >= 0.7);
+        assert.equal(session.complete, false);
+        assert.equal(session.kpis.initial_load_open, false);
+      }),
+    );
   });
 
   test('session without a frame consists of initial load time', async () => {
@@ -102,66 +105,71 @@ describe('the page', { skip, concurrency: 2 }, () => {
     });
   });
 
-  test('jump over a gap in the video is no seek of the viewer', async () => {
-    await visit(async (page, server) => {
-      // The fourth segment has the content of the fifth: the buffer lacks the second from 3 to 4 s.
-      await page.route(/-00004\.m4s/, (route) =>
-        route.continue({ url: route.request().url().replace('-00004.m4s', '-00005.m4s') }),
-      );
-      await play(page, server, MANIFEST);
-      await page.waitForFunction(() => (document.querySelector('video')?.currentTime ?? 0) > 5);
-      await page.getByRole('button', { name: 'End session' }).click();
-      const session = await postedSession(page, server);
-      assert.deepEqual(session.seeks, []);
-      // From before the gap to after it without playing the missing second.
-      const position = (await page.evaluate("document.querySelector('video').currentTime")) as number;
-      assert.ok(session.played_s < 5 && session.stalls.length <= 1, JSON.stringify({ position, session }));
-      assert.equal(session.state, 'left');
-    });
+  test('jump over a gap in the video is no seek of the viewer', async (t) => {
+    await timedTrial(t, () =>
+      visit(async (page, server) => {
+        // The fourth segment has the content of the fifth: the buffer lacks the second from 3 to 4 s.
+        await page.route(/-00004\.m4s/, (route) =>
+          route.continue({ url: route.request().url().replace('-00004.m4s', '-00005.m4s') }),
+        );
+        await play(page, server, MANIFEST);
+        await page.waitForFunction(() => (document.querySelector('video')?.currentTime ?? 0) > 5);
+        await page.getByRole('button', { name: 'End session' }).click();
+        const session = await postedSession(page, server);
+        assert.deepEqual(session.seeks, []);
+        // From before the gap to after it without playing the missing second.
+        const position = (await page.evaluate("document.querySelector('video').currentTime")) as number;
+        assert.ok(session.played_s < 5 && session.stalls.length <= 1, JSON.stringify({ position, session }));
+        assert.equal(session.state, 'left');
+      }),
+    );
   });
 
-  test('pause and seek are recorded and are not stalls', async () => {
-    await visit(async (page, server) => {
-      server.profile = (path) => (/-0*11\.m4s$/.test(path) ? { delayMs: 900 } : {});
-      const readObservation = await observeScreen(page);
-      await play(page, server, MANIFEST, { maxBuffer: '4' });
-      const media = (act: string) => page.evaluate(`document.querySelector('video').${act}`);
-      await page.waitForFunction(() => (document.querySelector('video')?.currentTime ?? 0) > 1.5);
-      await media('pause()');
-      await page.waitForTimeout(1000);
-      await media('play()');
-      await page.waitForFunction(() => (document.querySelector('video')?.currentTime ?? 0) > 3);
-      const left = (await page.evaluate(
-        "(({ currentTime }, media) => { media.currentTime = 10.2; return currentTime; })(...Array(2).fill(document.querySelector('video')))",
-      )) as number;
-      // The player may move the target of a seek that has not ended, past data that is late.
-      await page.evaluate(
-        "globalThis.targets = [10.2]; document.querySelector('video').addEventListener('seeking', (event) => targets.push(event.target.currentTime))",
-      );
-      const session = await postedSession(page, server);
-      const targets = (await page.evaluate('globalThis.targets')) as number[];
-      const freezes = certainFreezes(await readObservation(), 1000 / VIDEO.fps);
+  test('pause and seek are recorded and are not stalls', async (t) => {
+    await timedTrial(t, () =>
+      visit(async (page, server) => {
+        server.profile = (path) => (/-0*11\.m4s$/.test(path) ? { delayMs: 900 } : {});
+        const readObservation = await observeScreen(page);
+        await play(page, server, MANIFEST, { maxBuffer: '4' });
+        const media = (act: string) => page.evaluate(`document.querySelector('video').${act}`);
+        await page.waitForFunction(() => (document.querySelector('video')?.currentTime ?? 0) > 1.5);
+        await media('pause()');
+        await page.waitForTimeout(1000);
+        await media('play()');
+        await page.waitForFunction(() => (document.querySelector('video')?.currentTime ?? 0) > 3);
+        const left = (await page.evaluate(
+          "(({ currentTime }, media) => { media.currentTime = 10.2; return currentTime; })(...Array(2).fill(document.querySelector('video')))",
+        )) as number;
+        // The player may move the target of a seek that has not ended, past data that is late.
+        await page.evaluate(
+          "globalThis.targets = [10.2]; document.querySelector('video').addEventListener('seeking', (event) => targets.push(event.target.currentTime))",
+        );
+        const session = await postedSession(page, server);
+        const targets = (await page.evaluate('globalThis.targets')) as number[];
+        const freezes = certainFreezes(await readObservation(), 1000 / VIDEO.fps);
 
-      // A late player may seek once more by itself.
-      assert.ok(session.pauses.length >= 1 && session.seeks.length >= 1, JSON.stringify(session.seeks));
-      const [pauseRecord] = session.pauses;
-      const [seekRecord] = session.seeks;
-      assertNoStallNear(session);
-      assert.ok(pauseRecord !== undefined && seekRecord !== undefined);
-      const during = ({ start_s, end_s }: { start_s: number; end_s: number }) =>
-        freezes.find(({ start, end }) => start[0] < end_s * 1000 && end[1] > start_s * 1000);
-      const [pause, seek] = [during(pauseRecord), during(seekRecord)];
-      assert.ok(pause !== undefined && seek !== undefined);
-      // The clock measures pauses and seeks; it stops before the end of the last frame's display
-      // time.
-      assertWithin(pauseRecord.end_s - pauseRecord.start_s, lengthBetween(pause.start, pause.end), 60, 'pause');
-      assertWithin(seekRecord.end_s - seekRecord.start_s, lengthBetween(seek.start, seek.end), 60, 'seek');
-      assert.ok(
-        Math.abs(seekRecord.from_s - left) < 0.1 && targets.some((target) => Math.abs(seekRecord.to_s - target) < 0.01),
-        JSON.stringify({ seekRecord, targets }),
-      );
-      assert.equal(session.complete, true);
-    });
+        // A late player may seek once more by itself.
+        assert.ok(session.pauses.length >= 1 && session.seeks.length >= 1, JSON.stringify(session.seeks));
+        const [pauseRecord] = session.pauses;
+        const [seekRecord] = session.seeks;
+        assertNoStallNear(session);
+        assert.ok(pauseRecord !== undefined && seekRecord !== undefined);
+        const during = ({ start_s, end_s }: { start_s: number; end_s: number }) =>
+          freezes.find(({ start, end }) => start[0] < end_s * 1000 && end[1] > start_s * 1000);
+        const [pause, seek] = [during(pauseRecord), during(seekRecord)];
+        assert.ok(pause !== undefined && seek !== undefined);
+        // The clock measures pauses and seeks; it stops before the end of the last frame's display
+        // time.
+        assertWithin(pauseRecord.end_s - pauseRecord.start_s, lengthBetween(pause.start, pause.end), 60, 'pause');
+        assertWithin(seekRecord.end_s - seekRecord.start_s, lengthBetween(seek.start, seek.end), 60, 'seek');
+        assert.ok(
+          Math.abs(seekRecord.from_s - left) < 0.1 &&
+            targets.some((target) => Math.abs(seekRecord.to_s - target) < 0.01),
+          JSON.stringify({ seekRecord, targets }),
+        );
+        assert.equal(session.complete, true);
+      }),
+    );
   });
 
   test('requests carry CMCD with the session id, and the record matches the log of the server', async () => {
@@ -306,63 +314,69 @@ describe('the page', { skip, concurrency: 2 }, () => {
     });
   });
 
-  test('plain file is played and measured', async () => {
-    await visit(async (page, server) => {
-      server.profile = (path) => (path.endsWith('.mp4') ? INTERRUPTED : {});
-      const readObservation = await observeScreen(page);
-      await play(page, server, '/video/whole.mp4');
-      const session = await postedSession(page, server);
-      const truth = await readObservation();
-      assert.equal(session.video.kind, 'file');
-      assert.equal(session.video.duration_s, VIDEO.seconds);
-      assertAgreement(session, truth, server, 20);
-    });
+  test('plain file is played and measured', async (t) => {
+    await timedTrial(t, () =>
+      visit(async (page, server) => {
+        server.profile = (path) => (path.endsWith('.mp4') ? INTERRUPTED : {});
+        const readObservation = await observeScreen(page);
+        await play(page, server, '/video/whole.mp4');
+        const session = await postedSession(page, server);
+        const truth = await readObservation();
+        assert.equal(session.video.kind, 'file');
+        assert.equal(session.video.duration_s, VIDEO.seconds);
+        assertAgreement(session, truth, server, 20);
+      }),
+    );
   });
 
-  test('YouTube video is played and measured by the reports of its player', async () => {
-    await visit(async (page, server) => {
-      await mockYouTube(page);
-      server.profile = (path) => (path.endsWith('.mp4') ? INTERRUPTED : {});
-      const readObservation = await observeScreen(page);
-      await page.goto(server.origin);
-      await page.getByLabel('Address of').fill('https://youtu.be/onXpKXbnbE0?t=1');
-      await page.getByRole('button', { name: 'Play', exact: true }).click();
-      await page.locator('video[data-video-id=onXpKXbnbE0]').waitFor();
-      await page.getByText('Size 240p, chosen by YouTube; offered: 240p, 360p, 480p.').waitFor();
-      const session = await postedSession(page, server);
-      const truth = await readObservation();
-      assert.equal(session.video.kind, 'youtube');
-      assert.equal(session.video.url, 'https://www.youtube.com/watch?v=onXpKXbnbE0');
-      assert.equal(session.video.duration_s, VIDEO.seconds);
-      assert.equal(session.complete, true);
-      assert.deepEqual(session.segments, []);
-      assertAgreement(session, truth, server, STEP_MS + 2 * DELAY_MS + 20);
-    });
+  test('YouTube video is played and measured by the reports of its player', async (t) => {
+    await timedTrial(t, () =>
+      visit(async (page, server) => {
+        await mockYouTube(page);
+        server.profile = (path) => (path.endsWith('.mp4') ? INTERRUPTED : {});
+        const readObservation = await observeScreen(page);
+        await page.goto(server.origin);
+        await page.getByLabel('Address of').fill('https://youtu.be/onXpKXbnbE0?t=1');
+        await page.getByRole('button', { name: 'Play', exact: true }).click();
+        await page.locator('video[data-video-id=onXpKXbnbE0]').waitFor();
+        await page.getByText('Size 240p, chosen by YouTube; offered: 240p, 360p, 480p.').waitFor();
+        const session = await postedSession(page, server);
+        const truth = await readObservation();
+        assert.equal(session.video.kind, 'youtube');
+        assert.equal(session.video.url, 'https://www.youtube.com/watch?v=onXpKXbnbE0');
+        assert.equal(session.video.duration_s, VIDEO.seconds);
+        assert.equal(session.complete, true);
+        assert.deepEqual(session.segments, []);
+        assertAgreement(session, truth, server, STEP_MS + 2 * DELAY_MS + 20);
+      }),
+    );
   });
 
-  test('pause and seek in the YouTube player are not stalls', async () => {
-    await visit(async (page, server) => {
-      await mockYouTube(page);
-      await page.goto(server.origin);
-      await page.getByLabel('Address of').fill('https://www.youtube.com/watch?v=onXpKXbnbE0');
-      await page.getByRole('button', { name: 'Play', exact: true }).click();
-      const media = (act: string) => page.evaluate(`document.querySelector('#youtube video').${act}`);
-      await page.waitForFunction(
-        () => (document.querySelector<HTMLVideoElement>('#youtube video')?.currentTime ?? 0) > 1.5,
-      );
-      await media('pause()');
-      await page.waitForTimeout(800);
-      await media('play()');
-      await page.waitForFunction(
-        () => (document.querySelector<HTMLVideoElement>('#youtube video')?.currentTime ?? 0) > 3,
-      );
-      await media('currentTime = 10');
-      const session = await postedSession(page, server);
-      assert.equal(session.pauses.length, 1);
-      assert.equal(session.seeks.length, 1);
-      assertNoStallNear(session);
-      assert.ok(Math.abs((session.seeks[0]?.to_s ?? 0) - 10) < 0.3);
-    });
+  test('pause and seek in the YouTube player are not stalls', async (t) => {
+    await timedTrial(t, () =>
+      visit(async (page, server) => {
+        await mockYouTube(page);
+        await page.goto(server.origin);
+        await page.getByLabel('Address of').fill('https://www.youtube.com/watch?v=onXpKXbnbE0');
+        await page.getByRole('button', { name: 'Play', exact: true }).click();
+        const media = (act: string) => page.evaluate(`document.querySelector('#youtube video').${act}`);
+        await page.waitForFunction(
+          () => (document.querySelector<HTMLVideoElement>('#youtube video')?.currentTime ?? 0) > 1.5,
+        );
+        await media('pause()');
+        await page.waitForTimeout(800);
+        await media('play()');
+        await page.waitForFunction(
+          () => (document.querySelector<HTMLVideoElement>('#youtube video')?.currentTime ?? 0) > 3,
+        );
+        await media('currentTime = 10');
+        const session = await postedSession(page, server);
+        assert.equal(session.pauses.length, 1);
+        assert.equal(session.seeks.length, 1);
+        assertNoStallNear(session);
+        assert.ok(Math.abs((session.seeks[0]?.to_s ?? 0) - 10) < 0.3);
+      }),
+    );
   });
 
   test('unreachable YouTube API ends the session with an error message', async () => {

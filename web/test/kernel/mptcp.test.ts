@@ -29,6 +29,7 @@ import {
 } from '../e2e/screen-observer.ts';
 import type { LoggedResponse, PostedRecord } from '../e2e/test-server.ts';
 import { hasFfmpeg, testVideo } from '../e2e/test-video.ts';
+import { timedTrial } from '../e2e/timed-trial.ts';
 import { hasTandem, TANDEM } from '../tandem-binary.ts';
 import { PLAYING } from './markers.ts';
 
@@ -73,54 +74,59 @@ test('KPIs over two throttled and cut subflows are within 20 ms of the screen', 
     // Small and with a single bitrate, as in ../e2e/accuracy.test.ts.
     size: '160x90',
   });
-  const out = await mkdtemp(join(tmpdir(), 'tandem-web-'));
-  try {
-    const server = [
-      `node .build/kernel/content-server.mjs '${folder}' ${SERVER} 8080 &`,
-      `exec '${TANDEM}' proxy --listen ${UPSTREAM_PROXY} --allow 10.77.0.0/16 --allow-destination 10.77.0.0/16`,
-    ].join('\n');
-    const device = ['node', '.build/kernel/device-program.mjs', TANDEM, UPSTREAM_PROXY, CONTENT, '/video/manifest.mpd'];
-    // `asked`: the proxy's sockets use Multipath TCP, the content server's sockets do not.
-    const options = ['--mptcp', 'asked', '--server', server, '--duration', '200s', '--out', join(out, 'run')];
-    const releaseLock = await acquireLoadingLock();
-    t.after(releaseLock);
-    const emulate = ['emulate', 'test/kernel/paths.toml', ...options, '--', ...device];
-    const printed = await run(TANDEM, emulate, releaseLock);
-    const json = printed.split('\n').find((line) => line.startsWith('{')) ?? '';
-    const { truth, errors, log } = JSON.parse(json) as DeviceResults;
-    const session = JSON.parse(log.posted.at(-1)?.body ?? '') as Session;
-    const result = JSON.parse(await readFile(join(out, 'run/result.json'), 'utf8')) as RunResult;
+  await timedTrial(t, async () => {
+    const out = await mkdtemp(join(tmpdir(), 'tandem-web-'));
+    try {
+      const server = [
+        `node .build/kernel/content-server.mjs '${folder}' ${SERVER} 8080 &`,
+        `exec '${TANDEM}' proxy --listen ${UPSTREAM_PROXY} --allow 10.77.0.0/16 --allow-destination 10.77.0.0/16`,
+      ].join('\n');
+      const device = [
+        'node',
+        '.build/kernel/device-program.mjs',
+        TANDEM,
+        UPSTREAM_PROXY,
+        CONTENT,
+        '/video/manifest.mpd',
+      ];
+      // `asked`: the proxy's sockets use Multipath TCP, the content server's sockets do not.
+      const options = ['--mptcp', 'asked', '--server', server, '--duration', '200s', '--out', join(out, 'run')];
+      const releaseLock = await acquireLoadingLock();
+      t.after(releaseLock);
+      const emulate = ['emulate', 'test/kernel/paths.toml', ...options, '--', ...device];
+      const printed = await run(TANDEM, emulate, releaseLock);
+      const json = printed.split('\n').find((line) => line.startsWith('{')) ?? '';
+      const { truth, errors, log } = JSON.parse(json) as DeviceResults;
+      const session = JSON.parse(log.posted.at(-1)?.body ?? '') as Session;
+      const result = JSON.parse(await readFile(join(out, 'run/result.json'), 'utf8')) as RunResult;
 
-    assert.deepEqual(errors, []);
-    assert.equal(session.complete, true);
-    const discard = discardReason(truth);
-    if (discard !== undefined) {
-      t.skip(discard);
-      return;
+      assert.deepEqual(errors, []);
+      assert.equal(session.complete, true);
+      assert.equal(discardReason(truth), undefined);
+      assertWithin(session.kpis.initial_load_s, firstFrame(truth), TOLERANCE_MS, 'T_init');
+      const hadData = ({ position, start }: Freeze) => {
+        const required = session.segments.find(({ segment }) => segment === Math.floor(position + 0.1));
+        return required === undefined || required.arrived_s * 1000 < start[0];
+      };
+      const tolerances = { frameMs: 1000 / FPS, toleranceMs: TOLERANCE_MS };
+      const matches = matchStalls(session.stalls, truth, tolerances, hadData);
+      const stalls = withoutHiccups(matches, hadData);
+      assert.ok(stalls.length >= 1, 'no stall');
+      assertStallBounds(stalls, TOLERANCE_MS);
+      const meanFreeze = meanLength(matches.map(({ freeze }) => freeze));
+      assertWithin(session.kpis.mean_stall_s, meanFreeze, TOLERANCE_MS, 'T_rebuf');
+      const lengths = stalls.map(({ stall }) => (stall.end_s - stall.start_s).toFixed(2)).join(', ');
+      const carried = result.paths.map((path) => `${path.name} ${(path.payload_down_bytes / 1e6).toFixed(2)} MB`);
+      t.diagnostic(`T_init ${session.kpis.initial_load_s.toFixed(2)} s, stalls of ${lengths} s; ${carried.join(', ')}`);
+      // Both paths carried video, and each request carried CMCD.
+      for (const { name, payload_down_bytes } of result.paths)
+        assert.ok(payload_down_bytes > 100_000, `${name}: ${payload_down_bytes} bytes`);
+      const media = log.responses.filter(({ path }) => path.includes('chunk-'));
+      assert.ok(media.length >= 20 && media.every(({ query }) => query.includes(session.id)));
+    } finally {
+      await rm(out, { recursive: true, force: true });
     }
-    assertWithin(session.kpis.initial_load_s, firstFrame(truth), TOLERANCE_MS, 'T_init');
-    const hadData = ({ position, start }: Freeze) => {
-      const required = session.segments.find(({ segment }) => segment === Math.floor(position + 0.1));
-      return required === undefined || required.arrived_s * 1000 < start[0];
-    };
-    const tolerances = { frameMs: 1000 / FPS, toleranceMs: TOLERANCE_MS };
-    const matches = matchStalls(session.stalls, truth, tolerances, hadData);
-    const stalls = withoutHiccups(matches, hadData);
-    assert.ok(stalls.length >= 1, 'no stall');
-    assertStallBounds(stalls, TOLERANCE_MS);
-    const meanFreeze = meanLength(matches.map(({ freeze }) => freeze));
-    assertWithin(session.kpis.mean_stall_s, meanFreeze, TOLERANCE_MS, 'T_rebuf');
-    const lengths = stalls.map(({ stall }) => (stall.end_s - stall.start_s).toFixed(2)).join(', ');
-    const carried = result.paths.map((path) => `${path.name} ${(path.payload_down_bytes / 1e6).toFixed(2)} MB`);
-    t.diagnostic(`T_init ${session.kpis.initial_load_s.toFixed(2)} s, stalls of ${lengths} s; ${carried.join(', ')}`);
-    // Both paths carried video, and each request carried CMCD.
-    for (const { name, payload_down_bytes } of result.paths)
-      assert.ok(payload_down_bytes > 100_000, `${name}: ${payload_down_bytes} bytes`);
-    const media = log.responses.filter(({ path }) => path.includes('chunk-'));
-    assert.ok(media.length >= 20 && media.every(({ query }) => query.includes(session.id)));
-  } finally {
-    await rm(out, { recursive: true, force: true });
-  }
+  });
 });
 
 /** Runs a program and returns its output; calls `onPlaying` when it prints `PLAYING`. */
