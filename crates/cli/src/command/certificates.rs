@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 use tracing::info;
 
 /// Certificates and keys of a daemon, to reload them when they are renewed.
-pub(super) struct Certificates {
+pub(in crate::command) struct Certificates {
     files: Vec<PathBuf>,
     seen: Vec<Option<Stamp>>,
     next_look: Instant,
@@ -19,7 +19,7 @@ type Stamp = (u64, u64, SystemTime);
 impl Certificates {
     const INTERVAL: Duration = Duration::from_secs(5);
 
-    pub(super) fn of(files: Vec<PathBuf>) -> Self {
+    pub(in crate::command) fn of(files: Vec<PathBuf>) -> Self {
         let seen = Self::stamps(&files);
         Self { files, seen, next_look: Instant::now() + Self::INTERVAL }
     }
@@ -33,7 +33,7 @@ impl Certificates {
     }
 
     /// Whether a file is another one than before. A file that is missing may be about to be renamed.
-    pub(super) fn have_changed(&mut self) -> bool {
+    pub(in crate::command) fn have_changed(&mut self) -> bool {
         if self.files.is_empty() || Instant::now() < self.next_look {
             return false;
         }

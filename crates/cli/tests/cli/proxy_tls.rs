@@ -125,17 +125,19 @@ fn needs_root_gateway_opens_a_tls_session_before_it_redirects() {
     place.write("other.crt", &authority().pem());
     sign(&place, &ca, "127.0.0.1", 2096);
     sign(&place, &ca, "device", 2096);
-    let gateway = |options: &str| {
+    let gateway = |options: &str, meanwhile: &str| {
         let script = format!(
             "ip link set lo up
             \"$0\" -q proxy --listen 127.0.0.1:1080 --allow 127.0.0.0/8 --tls-cert 127.0.0.1.crt \\
                 --tls-key 127.0.0.1.key --tls-clients ca.crt 2>/dev/null &
+            proxy=$!
             sleep 1
             mkdir -p run state
-            RUNTIME_DIRECTORY=$PWD/run STATE_DIRECTORY=$PWD/state timeout -s TERM 6 \"$0\" gateway up \\
+            {meanwhile}
+            RUNTIME_DIRECTORY=$PWD/run STATE_DIRECTORY=$PWD/state timeout -s TERM 12 \"$0\" gateway up \\
                 --upstream 127.0.0.1:1080 --interface lo=other {options}
             code=$?
-            kill $!
+            kill $proxy
             exit $code"
         );
         let mut command = Command::new("unshare");
@@ -148,15 +150,24 @@ fn needs_root_gateway_opens_a_tls_session_before_it_redirects() {
         ("--ca ca.crt".to_owned(), "it demands a client certificate"),
         (format!("{options} --ca ca.crt --server-name a.example"), "its certificate is for "),
     ] {
-        let refused = gateway(&options);
+        let refused = gateway(&options, "");
         let message = format!("error: cannot reach the server-side proxy 127.0.0.1:1080: {reason}");
         assert!(refused.code == 1 && refused.err.contains(&message), "{options}: {}", refused.err);
         assert!(refused.err.contains("; nothing was redirected\n hint: --ca, "), "{}", refused.err);
     }
-    let fits = gateway(&format!("{options} --ca ca.crt"));
+    // A new pair counts after the next look, also without a signal; a key without its certificate does not.
+    sign(&place, &ca, "next", 2096);
+    let renew = "{ sleep 2; mv next.key device.key; mv next.crt device.crt; sleep 6; \
+        cp 127.0.0.1.crt device.crt; } &";
+    let fits = gateway(&format!("{options} --ca ca.crt"), renew);
     assert!(
         !fits.err.contains("cannot reach") && fits.err.contains("connections are direct again"),
         "{}",
         fits.err
     );
+    let [renewed, kept] = [
+        "new connections to the upstream use the certificates as they are now",
+        "the certificates stay as they were:\n--client-key device.key: the key is not that of the certificate",
+    ];
+    assert!(fits.err.contains(renewed) && fits.err.contains(kept), "{}", fits.err);
 }

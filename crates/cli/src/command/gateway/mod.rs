@@ -2,6 +2,7 @@
 
 mod plan;
 mod redirection;
+mod renewal;
 mod status;
 
 use crate::arguments::{Gateway, GatewayCommand, GatewayUp};
@@ -19,7 +20,9 @@ use linux::pid_file::PidFile;
 use linux::unix_socket::{self, BindError};
 use plan::Plan;
 use redirection::{Redirection, TABLE};
+use renewal::Renewal;
 use std::fs;
+use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -78,9 +81,14 @@ fn up(arguments: &GatewayUp, terminal: Terminal) -> Result<(), Failure> {
             hint: "`tandem gateway status` shows it, `tandem gateway down` stops it".to_owned(),
         });
     };
-    let stop = signals::daemon_stop_flag()?;
+    let (stop, reload) = signals::daemon_flags(!io::stdin().is_terminal())?;
     let manager = ServiceManager::new();
-    let Some(mut parts) = start(arguments, agent_config, &stop)? else {
+    let Some(plan) = plan(arguments, agent_config, &stop)? else {
+        info!("stopped before the start; nothing was redirected");
+        return Ok(());
+    };
+    let mut renewal = Renewal::new(arguments, plan.proxy.clone());
+    let Some(mut parts) = Parts::start(plan, &stop)? else {
         info!("stopped during the start; nothing was redirected");
         return Ok(());
     };
@@ -89,6 +97,9 @@ fn up(arguments: &GatewayUp, terminal: Terminal) -> Result<(), Failure> {
         thread::sleep(POLL_INTERVAL);
         if let Some(redirection) = &mut parts.redirection {
             redirection.keep();
+        }
+        if let Some(proxy) = &parts.proxy {
+            renewal.poll(reload.swap(false, Ordering::Relaxed), proxy);
         }
         if let Some(failure) = parts.failure() {
             if let Err(second) = parts.stop() {
@@ -104,12 +115,12 @@ fn up(arguments: &GatewayUp, terminal: Terminal) -> Result<(), Failure> {
     parts.stop()
 }
 
-/// Starts the parts of the gateway; `None` if `stop` is set meanwhile.
-fn start(
+/// The settings of all parts, once the upstream was reached; `None` if `stop` is set meanwhile.
+fn plan(
     arguments: &GatewayUp,
     agent_config: agent::config::Config,
     stop: &AtomicBool,
-) -> Result<Option<Parts>, Failure> {
+) -> Result<Option<Plan>, Failure> {
     // Resolving and connecting may take long, and cannot be interrupted.
     let destination = arguments.upstream.clone();
     let tls = tls_files::upstream(&arguments.upstream_tls, &destination.host.to_string())?;
@@ -124,7 +135,7 @@ fn start(
     let upstream = reach.join().unwrap_or_else(|_| {
         Err(Failure::Other { message: "the gateway panicked".to_owned(), hint: String::new() })
     })?;
-    Parts::start(Plan::of(arguments, agent_config, (upstream, tls))?, stop)
+    Plan::of(arguments, agent_config, (upstream, tls)).map(Some)
 }
 
 /// The running parts of a gateway, in the order in which they start.

@@ -1,0 +1,40 @@
+//! Certificates towards the upstream proxy, read again when a file changes or SIGHUP asks for it.
+
+use crate::arguments::{GatewayUp, UpstreamTlsOptions};
+use crate::command::certificates::Certificates;
+use crate::tls_files;
+use proxy::config::Upstream;
+use tracing::{info, warn};
+
+pub(super) struct Renewal {
+    options: UpstreamTlsOptions,
+    host: String,
+    files: Certificates,
+    /// Configuration of the running proxy.
+    config: proxy::Config,
+}
+
+impl Renewal {
+    pub(super) fn new(arguments: &GatewayUp, config: proxy::Config) -> Self {
+        let options = arguments.upstream_tls.clone();
+        let files = Certificates::of(tls_files::files_of_client(&options.client));
+        Self { options, host: arguments.upstream.host.to_string(), files, config }
+    }
+
+    /// Reads the files if `is_asked`, or if they have changed. Invalid ones leave the present ones.
+    pub(super) fn poll(&mut self, is_asked: bool, proxy: &proxy::Proxy) {
+        if !self.files.have_changed() && !is_asked {
+            return;
+        }
+        let tls = match tls_files::upstream(&self.options, &self.host) {
+            Ok(tls) => tls,
+            Err(why) => return warn!("the certificates stay as they were:\n{}", why.to_text()),
+        };
+        let upstream = self.config.upstream.take().map(|upstream| Upstream { tls, ..upstream });
+        self.config.upstream = upstream;
+        match proxy.reload(self.config.clone()) {
+            Ok(()) => info!("new connections to the upstream use the certificates as they are now"),
+            Err(error) => warn!("the certificates stay as they were: {error}"),
+        }
+    }
+}
