@@ -73,11 +73,17 @@ fn crates_depend_only_on_crates_in_rows_above_their_own() {
 }
 
 /// An index takes a crate that has a description, a licence, versions of its dependencies, and all
-/// files that its sources include.
+/// files that its sources include. Its users need the texts of the licences too.
 #[test]
 fn crates_can_be_packaged_for_an_index() {
     let folder = tempfile::tempdir().expect("a folder for the test");
     let crates = dependencies();
+    for name in crates.keys() {
+        for text in ["LICENSE-MIT", "LICENSE-APACHE"] {
+            let file = repository().join("crates").join(name).join(text);
+            assert!(file.is_file(), "`ln -s ../../{text} crates/{name}/` gives the crate its licence");
+        }
+    }
     let names: Vec<String> = crates
         .keys()
         .filter(|name| *name != "fuzzing")
