@@ -22,7 +22,7 @@ mod subflow;
 
 pub use config::{Config, EcnMode, Keepalive, receive_buffer};
 pub use congestion::{CongestionChoice, CongestionKind};
-pub use endpoint::{Endpoint, Event, Failure, Mode, RecInfo, ResetReason, SubflowInfo};
+pub use endpoint::{Endpoint, Event, Failure, Mode, RecInfo, ResetReason, SubflowEnds, SubflowInfo};
 pub use rec::Rec;
 pub use registry::UnknownName;
 pub use scheduler::{SchedulerChoice, SchedulerKind};

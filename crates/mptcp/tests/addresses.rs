@@ -255,3 +255,20 @@ fn client_falls_back_to_a_plain_syn_when_mptcp_syns_are_dropped() {
         }
     }
 }
+
+#[test]
+fn answer_to_a_join_names_the_address_that_was_used() {
+    let mut pair = Pair::new(1, Config::default(), two_paths()).keep_trace();
+    pair.ends[SERVER].set_address_id(PathId(1), 7);
+    pair.connect();
+    pair.run_until(Instant::from_secs(2));
+    let answers: Vec<u8> = pair
+        .trace
+        .iter()
+        .filter_map(|seen| match seen.segment.signal {
+            Some(MptcpSignal::JoinSynAck { address_id, .. }) => Some(address_id),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(answers, [7]);
+}

@@ -5,6 +5,7 @@
 use crate::pair::{CLIENT, Pair, PathModel, SERVER};
 use tandem_mptcp::{Config, CongestionKind, EcnMode, Event, Keepalive, PathId, SchedulerKind};
 use units::{Duration, Instant, Probability, Rng, Seed};
+use wire::Payload;
 
 fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
@@ -162,5 +163,36 @@ fn any_combination_of_features_delivers_every_byte() {
         for end in [CLIENT, SERVER] {
             assert!(pair.saw(end, &Event::PeerClosed), "seed {seed}: {:?}", pair.events);
         }
+    }
+}
+
+#[test]
+fn retransmission_after_a_partial_acknowledgement_keeps_its_mapping() {
+    for checksum in [false, true] {
+        let config = Config { checksum, ..Config::default() };
+        let mut pair = Pair::new(1, config, vec![PathModel::clean(5)]).keep_trace();
+        pair.connect();
+        pair.run_until(Instant::from_secs(1));
+        let mut acknowledgements = 0;
+        pair.tamper = Some(Box::new(move |from, _, segment| {
+            if from == CLIENT {
+                return true;
+            }
+            acknowledgements += 1;
+            segment.ack = segment.ack.wrapping_sub(400);
+            if let Some(ack) = segment.dss.as_mut().and_then(|dss| dss.data_ack.as_mut()) {
+                *ack = u64::from((*ack as u32).wrapping_sub(400));
+            }
+            acknowledgements == 1
+        }));
+        pair.to_write = [1000, 0];
+        pair.settle();
+        pair.run_until(Instant::from_secs(2));
+        let sent = pair.trace.iter().filter(|seen| seen.from == CLIENT && !seen.segment.payload.is_empty());
+        let data: Vec<_> = sent.map(|seen| (seen.segment.payload.len(), seen.segment.dss)).collect();
+        assert!(data.len() >= 2 && data[0].0 == 1000 && data[1].0 == 400, "{data:?}");
+        let mapping = |i: usize| data[i].1.and_then(|dss| dss.mapping);
+        assert!(mapping(0).is_some_and(|map| map.len == 1000));
+        assert_eq!(mapping(1), mapping(0), "RFC 8684, section 3.3.1");
     }
 }

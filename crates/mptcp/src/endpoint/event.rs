@@ -3,6 +3,18 @@
 use crate::PathId;
 use core::net::IpAddr;
 
+/// Ends of a subflow on a real network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SubflowEnds {
+    /// Local port.
+    pub local_port: u16,
+    /// Port of the peer.
+    pub remote_port: u16,
+    /// Identifier of the local address in a join (RFC 8684, section 3.2); 0 is the address of the
+    /// first subflow.
+    pub address_id: u8,
+}
+
 /// Protocol that the connection uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {

@@ -27,7 +27,7 @@ mod segment;
 mod timeouts;
 mod timers;
 
-pub use event::{Event, Failure, Mode, ResetReason};
+pub use event::{Event, Failure, Mode, ResetReason, SubflowEnds};
 pub use receiver_driven::RecInfo;
 
 use crate::congestion::Coupling;
@@ -326,6 +326,17 @@ impl<P: Payload> Endpoint<P> {
     /// In-order bytes that the application has not read.
     pub fn unread(&self) -> u64 {
         self.data_receiver.unread()
+    }
+
+    /// A subflow over `path` is being opened or is open.
+    pub fn has_subflow(&self, path: PathId) -> bool {
+        self.subflows.get(path.index()).is_some_and(Subflow::is_open)
+    }
+
+    /// Nothing is left to do for the connection: it has ended, and no subflow waits for segments
+    /// that the network may have delayed.
+    pub fn is_gone(&self) -> bool {
+        self.ended && !self.transmit_pending && self.subflows.iter().all(Subflow::is_closed)
     }
 
     /// State of the subflow over `path`; `None` if there never was one.

@@ -1,6 +1,7 @@
 //! Path manager: addresses announced, withdrawn and accepted, address identifiers, and signals that
 //! wait for a subflow (RFC 8684, section 3.4).
 
+use crate::PathId;
 use core::net::IpAddr;
 use std::vec::Drain;
 use units::{Duration, Instant};
@@ -69,6 +70,8 @@ pub(super) struct PathManager {
     removals: Vec<Removal>,
     /// Addresses announced by the peer.
     accepted: Vec<Address>,
+    /// By path index: identifiers of this end's addresses.
+    local_ids: Vec<u8>,
     last_spare_id: u8,
     pending_signals: Vec<MptcpSignal>,
     /// The peer accepts no joins to the address of the first subflow (flag C; RFC 8684, section
@@ -82,6 +85,7 @@ impl PathManager {
             announced: Vec::new(),
             removals: Vec::new(),
             accepted: Vec::new(),
+            local_ids: Vec::new(),
             last_spare_id: FIRST_SPARE_ID - 1,
             pending_signals: Vec::new(),
             initial_address_denied: false,
@@ -111,6 +115,18 @@ impl PathManager {
             }
         }
         self.last_spare_id
+    }
+
+    pub(super) fn set_local_id(&mut self, path: PathId, id: u8) {
+        if self.local_ids.len() <= path.index() {
+            self.local_ids.resize(path.index() + 1, 0);
+        }
+        self.local_ids[path.index()] = id;
+    }
+
+    /// Identifier of this end's address over `path`.
+    pub(super) fn local_id(&self, path: PathId) -> u8 {
+        self.local_ids.get(path.index()).copied().unwrap_or(0)
     }
 
     /// Keeps a signal for the next subflow that is established.

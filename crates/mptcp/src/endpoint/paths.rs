@@ -29,6 +29,12 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
+    /// Sets the identifier of this end's address over `path`. The answer to a join names it (RFC
+    /// 8684, section 3.2). Without it the identifier is 0, the address of the first subflow.
+    pub fn set_address_id(&mut self, path: PathId, id: u8) {
+        self.paths.set_local_id(path, id);
+    }
+
     /// Sets the share of the data for each path, by path index. Shares need not add up to 1.
     ///
     /// The `share` scheduler follows them exactly. For any other scheduler a share below an equal

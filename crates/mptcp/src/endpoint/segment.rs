@@ -47,10 +47,13 @@ impl<P: Payload> Endpoint<P> {
     /// Adds the mapping of a chunk: in MP_CAPABLE for the first data of a client, else in the DSS.
     #[inline]
     fn add_mapping(&self, i: usize, offset: u64, chunk: &Chunk<P>, segment: &mut Segment<P>) {
-        let len = chunk.payload.len() as u16;
-        let dsn = self.handshake.local_dsn(chunk.data);
+        let cut = chunk.cut;
+        let len = chunk.payload.len() as u16 + cut.len;
+        let dsn = self.handshake.local_dsn(chunk.data - u64::from(cut.len));
+        let ssn = (offset - u64::from(cut.len)) as u32;
         let checksum = if self.handshake.uses_checksum() {
-            let mut sum = dss_pseudo_header(dsn, offset as u32, len);
+            let mut sum = dss_pseudo_header(dsn, ssn, len);
+            sum.add_part(cut.ones_sum, usize::from(cut.len));
             sum.add_part(chunk.payload.ones_sum(), chunk.payload.len());
             Some(sum.finish())
         } else {
@@ -61,7 +64,7 @@ impl<P: Payload> Endpoint<P> {
             segment.dss = None;
             segment.signal = Some(self.capable_with_keys(Some((len, checksum))));
         } else if let Some(dss) = &mut segment.dss {
-            dss.mapping = Some(Mapping { dsn, ssn: offset as u32, len, checksum });
+            dss.mapping = Some(Mapping { dsn, ssn, len, checksum });
         }
     }
 

@@ -23,7 +23,7 @@ pub(crate) use options::{MIN_MSS, window_scale};
 pub(crate) use receiver::{Arrival, Receiver};
 pub(crate) use reset::Reset;
 pub(crate) use rtt::Rtt;
-pub(crate) use sender::{Acknowledgement, Chunk, Sender};
+pub(crate) use sender::{Acknowledgement, Chunk, Cut, Sender};
 
 use crate::seq::extend;
 use crate::{Config, Keepalive, PathId};
@@ -426,7 +426,7 @@ impl<P: Payload> Subflow<P> {
         if !self.is_established() || !self.fin.queue() {
             return false;
         }
-        self.sender.enqueue(Chunk { data: data_end, payload: P::empty(), fin: true });
+        self.sender.enqueue(Chunk { data: data_end, payload: P::empty(), fin: true, cut: Cut::default() });
         true
     }
     pub(crate) fn fin_queued(&self) -> bool {

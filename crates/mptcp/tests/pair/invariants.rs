@@ -30,6 +30,8 @@ pub(super) struct History {
     beyond_at: BTreeMap<Key, Instant>,
     /// The last acknowledgement.
     acks: BTreeMap<Key, u32>,
+    /// DSN and length of each mapping as first sent, by its subflow sequence number.
+    mappings: BTreeMap<(Key, u32), (u64, u16)>,
     /// DSN of the stream's first byte.
     first_dsn: Option<u64>,
     data_fin: Option<u64>,
@@ -130,7 +132,7 @@ impl Pair {
             return;
         }
         self.check_acks(from, key, segment);
-        self.check_mapping(from, segment);
+        self.check_mapping(from, key, segment);
         self.check_data(from, key, segment);
     }
 
@@ -169,7 +171,7 @@ impl Pair {
     }
 
     /// Mappings place each byte at the same DSN every time, and DATA_FIN is always at the same DSN.
-    fn check_mapping(&mut self, from: usize, segment: &Segment<Span>) {
+    fn check_mapping(&mut self, from: usize, key: Key, segment: &Segment<Span>) {
         let written = self.ends[from].written();
         let Some(dss) = segment.dss else { return };
         let Some(map) = dss.mapping else { return };
@@ -181,16 +183,19 @@ impl Pair {
         }
         assert!(!dss.dsn_is_short, "DSNs are sent with 64 bits");
         if len > 0 {
-            let first = map.dsn.wrapping_sub(segment.payload.offset);
+            let sent = u64::from(map.len) - u64::from(dss.data_fin);
+            let acknowledged = sent.checked_sub(len);
+            let cut = acknowledged.unwrap_or_else(|| panic!("mapping shorter than its payload: {segment:?}"));
+            let as_first_sent = *history.mappings.entry((key, map.ssn)).or_insert((map.dsn, map.len));
+            if cut > 0 {
+                // RFC 8684, section 3.3.1: a retransmission keeps its mapping.
+                assert_eq!(as_first_sent, (map.dsn, map.len), "another mapping than first sent: {segment:?}");
+            }
+            let first = map.dsn.wrapping_add(cut).wrapping_sub(segment.payload.offset);
             assert_eq!(
                 *history.first_dsn.get_or_insert(first),
                 first,
                 "data mapped to another DSN: {segment:?}"
-            );
-            assert_eq!(
-                u64::from(map.len),
-                len + u64::from(dss.data_fin),
-                "mapping and payload differ in length: {segment:?}"
             );
         }
         if dss.data_fin {

@@ -3,7 +3,7 @@
 use super::DataSender;
 use crate::endpoint::timers::TimerTable;
 use crate::scheduler::{Candidate, SchedulerContext};
-use crate::subflow::{Chunk, Subflow};
+use crate::subflow::{Chunk, Cut, Subflow};
 use crate::{Config, PathId};
 use tracing::trace;
 use units::{Duration, Instant};
@@ -75,7 +75,7 @@ impl<P: Payload> DataSender<P> {
         let Some(payload) = self.buffer.slice(self.next, len) else {
             return FastPath::NotApplicable;
         };
-        let chunk = Chunk { data: self.next, payload, fin: false };
+        let chunk = Chunk { data: self.next, payload, fin: false, cut: Cut::default() };
         self.next = chunk.end();
         subflow.set_copied_until(self.next);
         trace!(target: LOG_TARGET, parent: subflow.log(), data = chunk.data, len, "chosen");
@@ -134,7 +134,7 @@ impl<P: Payload> DataSender<P> {
         }
         let payload = self.buffer.slice(self.next, len)?;
         let len = payload.len() as u64;
-        let chunk = Chunk { data: self.next, payload, fin: false };
+        let chunk = Chunk { data: self.next, payload, fin: false, cut: Cut::default() };
         self.next += len;
         self.scheduler.on_scheduled(path, len);
         trace!(target: LOG_TARGET, parent: subflow.log(), data = chunk.data, len, "chosen");

@@ -1,7 +1,7 @@
 //! Client side: opening subflows, and the answers to a SYN.
 
 use super::{Endpoint, Role};
-use crate::endpoint::event::{Failure, Mode};
+use crate::endpoint::event::{Failure, Mode, SubflowEnds};
 use crate::endpoint::reset_reason::reset_reason;
 use crate::subflow::{State, Subflow};
 use crate::{PathId, crypto};
@@ -21,6 +21,15 @@ impl<P: Payload> Endpoint<P> {
     /// the peer has confirmed that it uses MPTCP. Try again after
     /// [`Event::Connected`](crate::Event::Connected).
     pub fn open(&mut self, now: Instant, path: PathId, backup: bool) -> bool {
+        self.open_subflow(now, path, None, backup)
+    }
+
+    /// Opens a subflow as [`open`](Self::open) does, between the given ends.
+    pub fn open_between(&mut self, now: Instant, path: PathId, ends: SubflowEnds, backup: bool) -> bool {
+        self.open_subflow(now, path, Some(ends), backup)
+    }
+
+    fn open_subflow(&mut self, now: Instant, path: PathId, ends: Option<SubflowEnds>, backup: bool) -> bool {
         let i = self.slot(path);
         if self.role == Role::Server || self.ended || self.is_data_closed() || self.subflows[i].is_open() {
             return false;
@@ -33,17 +42,22 @@ impl<P: Payload> Endpoint<P> {
         let last_port = self.subflows[i].local_port();
         let mut subflow = Subflow::closed(path, &self.config, &self.log);
         // A new port for each attempt: the peer may hold the old four-tuple in TIME-WAIT.
-        let local_port = if last_port == 0 {
+        let local_port = if let Some(ends) = ends {
+            ends.local_port
+        } else if last_port == 0 {
             FIRST_CLIENT_PORT + u16::from(path.0) * PORTS_PER_PATH
         } else {
             last_port.wrapping_add(1).max(FIRST_CLIENT_PORT)
         };
-        subflow.set_ports(local_port, SERVER_PORT);
+        subflow.set_ports(local_port, ends.map_or(SERVER_PORT, |ends| ends.remote_port));
         subflow.set_local_backup(backup);
         if joined {
             // A new identifier as well: a REMOVE_ADDR for the old one may still be on its way.
-            let first = last_port == 0;
-            subflow.set_join(if first { path.0.saturating_add(1) } else { self.unused_address_id() });
+            subflow.set_join(match ends {
+                Some(ends) => ends.address_id,
+                None if last_port == 0 => path.0.saturating_add(1),
+                None => self.unused_address_id(),
+            });
         }
         subflow.set_local_nonce(self.handshake.random_u32());
         self.start_handshake(now, &mut subflow, State::SynSent);

@@ -74,7 +74,7 @@ impl<P: Payload> Endpoint<P> {
         if !self.has_room_for_subflow() {
             return refuse(reset_reason::LACK_OF_RESOURCES, true);
         }
-        subflow.set_join(0);
+        subflow.set_join(self.paths.local_id(subflow.path()));
         subflow.set_peer_join(backup, address_id, nonce);
         subflow.set_local_nonce(self.handshake.random_u32());
         Ok(())

@@ -26,7 +26,7 @@ mod transmit;
 mod undo;
 
 pub(crate) use ack::Acknowledgement;
-pub(crate) use queue::Chunk;
+pub(crate) use queue::{Chunk, Cut};
 
 use super::rtt::Rtt;
 use crate::Config;

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use wire::Payload;
+use wire::checksum::Sum;
 
 /// Data in flight or waiting to be sent, with its place in the connection's data stream.
 #[derive(Debug, Clone)]
@@ -11,12 +12,34 @@ pub(crate) struct Chunk<P> {
     pub(crate) payload: P,
     /// A FIN of the subflow, which takes the place of data.
     pub(crate) fin: bool,
+    /// Acknowledged start of the segment.
+    pub(crate) cut: Cut,
+}
+
+/// Acknowledged bytes cut off the front of a segment in flight. The mapping of a retransmission
+/// still covers them: it stays as first sent (RFC 8684, section 3.3.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Cut {
+    /// Number of bytes.
+    pub(crate) len: u16,
+    /// Their ones' complement sum.
+    pub(crate) ones_sum: u16,
 }
 
 impl<P: Payload> Chunk<P> {
     /// Data offset after the last byte.
     pub(crate) fn end(&self) -> u64 {
         self.data + self.payload.len() as u64
+    }
+    /// Cuts off the first `len` bytes, which are acknowledged.
+    pub(super) fn cut_front(&mut self, len: usize) {
+        let front = self.payload.slice(0, len);
+        let mut sum = Sum::new();
+        sum.add_part(self.cut.ones_sum, usize::from(self.cut.len));
+        sum.add_part(front.ones_sum(), len);
+        self.cut = Cut { len: self.cut.len + len as u16, ones_sum: !sum.finish() };
+        self.payload = self.payload.slice(len, self.payload.len());
+        self.data += len as u64;
     }
     pub(super) fn contains(&self, data: u64) -> bool {
         self.data <= data && data < self.end()
@@ -96,11 +119,11 @@ mod tests {
     use wire::Span;
 
     fn chunk(data: u64) -> Chunk<Span> {
-        Chunk { data, payload: Span::new(data - 1, 10), fin: false }
+        Chunk { data, payload: Span::new(data - 1, 10), fin: false, cut: Cut::default() }
     }
 
     fn fin(data: u64) -> Chunk<Span> {
-        Chunk { data, payload: Span::default(), fin: true }
+        Chunk { data, payload: Span::default(), fin: true, cut: Cut::default() }
     }
 
     #[test]

@@ -243,8 +243,7 @@ impl<P: Payload> Scoreboard<P> {
                 self.retransmitting -= len;
             }
             if !whole {
-                front.chunk.payload = front.chunk.payload.slice(len as usize, front.len as usize);
-                front.chunk.data += len;
+                front.chunk.cut_front(len as usize);
                 front.offset = ack;
                 front.len -= len as u32;
                 break;

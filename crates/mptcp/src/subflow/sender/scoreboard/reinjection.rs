@@ -1,7 +1,7 @@
 //! Reinjection: data in flight that another subflow sends instead of this one.
 
 use super::{REINJECTED, SACKED, Scoreboard, Sent};
-use crate::subflow::Chunk;
+use crate::subflow::{Chunk, Cut};
 use wire::Payload;
 
 impl<P: Payload> Scoreboard<P> {
@@ -12,7 +12,7 @@ impl<P: Payload> Scoreboard<P> {
         for sent in &mut self.sent {
             if !sent.chunk.fin && !sent.has(SACKED | REINJECTED) && sent.chunk.end() > from {
                 sent.flags |= REINJECTED;
-                chunks.push(sent.chunk.clone());
+                chunks.push(Chunk { cut: Cut::default(), ..sent.chunk.clone() });
             }
         }
         chunks
@@ -43,7 +43,7 @@ impl<P: Payload> Scoreboard<P> {
             sent.flags |= REINJECTED;
         }
         let payload = sent.chunk.payload.slice((from - start) as usize, (to - start) as usize);
-        Some(Chunk { data: from, payload, fin: false })
+        Some(Chunk { data: from, payload, fin: false, cut: Cut::default() })
     }
 
     /// Segments lie in the order of the stream, except for data reinjected here: that may be

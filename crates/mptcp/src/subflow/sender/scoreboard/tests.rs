@@ -1,6 +1,7 @@
 //! Tests of the scoreboard.
 
 use super::*;
+use crate::subflow::Cut;
 use proptest::prelude::*;
 use wire::Span;
 
@@ -12,7 +13,8 @@ fn board(segments: u64) -> Scoreboard<Span> {
     board.on_syn_sent();
     board.on_syn_acked();
     for n in 0..segments {
-        let chunk = Chunk { data: 1 + 10 * n, payload: Span::new(10 * n, 10), fin: false };
+        let chunk =
+            Chunk { data: 1 + 10 * n, payload: Span::new(10 * n, 10), fin: false, cut: Cut::default() };
         assert_eq!(board.push(NOW, &chunk), 1 + 10 * n);
     }
     board

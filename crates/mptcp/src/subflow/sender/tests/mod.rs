@@ -47,7 +47,12 @@ fn sender_with(config: &Config, sack: bool) -> Sender<Span> {
 fn send(s: &mut Sender<Span>, now: Instant) -> Option<u64> {
     if s.queued() == 0 {
         let at = s.next_offset() - 1;
-        s.enqueue(Chunk { data: 1 + at, payload: Span::new(at, MSS as u32), fin: false });
+        s.enqueue(Chunk {
+            data: 1 + at,
+            payload: Span::new(at, MSS as u32),
+            fin: false,
+            cut: Cut::default(),
+        });
     }
     let sent = s.send_new(now, 0).map(|(offset, _)| offset / MSS);
     assert_eq!(s.check_invariants(), Ok(()));
@@ -151,7 +156,7 @@ fn back_off_lasts_until_the_next_rtt_sample() {
     ack(&mut s, after(350), 1, &[]);
     assert_eq!(s.rto(), Duration::from_millis(600));
     let payload = Span::new(MSS, MSS as u32);
-    s.enqueue(Chunk { data: 1 + MSS, payload, fin: false });
+    s.enqueue(Chunk { data: 1 + MSS, payload, fin: false, cut: Cut::default() });
     s.send_new(after(400), 0);
     ack(&mut s, after(500), 2, &[]);
     assert_eq!(s.rto(), Duration::from_millis(250));
@@ -160,8 +165,8 @@ fn back_off_lasts_until_the_next_rtt_sample() {
 #[test]
 fn data_is_reinjected_once_and_the_fin_stays() {
     let mut s = sender(true, 3);
-    s.enqueue(Chunk { data: 1 + 3 * MSS, payload: Span::new(3 * MSS, 5), fin: false });
-    s.enqueue(Chunk { data: 6 + 3 * MSS, payload: Span::default(), fin: true });
+    s.enqueue(Chunk { data: 1 + 3 * MSS, payload: Span::new(3 * MSS, 5), fin: false, cut: Cut::default() });
+    s.enqueue(Chunk { data: 6 + 3 * MSS, payload: Span::default(), fin: true, cut: Cut::default() });
     ack(&mut s, after(100), 0, &[(1, 2)]);
     let data = |chunks: Vec<Chunk<Span>>| chunks.iter().map(|c| c.data).collect::<Vec<_>>();
     let (in_flight, unsent) = s.reinject(1);
@@ -177,7 +182,7 @@ fn data_is_reinjected_once_and_the_fin_stays() {
 #[test]
 fn queued_data_is_sent_in_stream_order() {
     let mut s = sender(true, 0);
-    let chunk = |data| Chunk { data, payload: Span::new(data - 1, 10), fin: false };
+    let chunk = |data| Chunk { data, payload: Span::new(data - 1, 10), fin: false, cut: Cut::default() };
     for data in [101, 121, 141] {
         s.enqueue(chunk(data));
     }
