@@ -51,6 +51,9 @@ bench: ## measure: benches, segments per second, memory per connection, cost of 
 	@if [ "$$(id -u)" = 0 ] && [ -c /dev/net/tun ]; then \
 		cargo run --quiet --release $(locked) -p tandem-emulator --example accuracy; \
 		else echo "not run: the emulator's accuracy needs root and /dev/net/tun"; fi
+	@if [ "$$(id -u)" = 0 ] && [ -c /dev/net/tun ]; then \
+		cargo run --quiet --release $(locked) -p tandem-stack --example wire; \
+		else echo "not run: the endpoint over TUN needs root and /dev/net/tun"; fi
 	@cargo run --quiet --release $(locked) -p tandem-agent --example cost
 	@cargo run --quiet --release $(locked) -p tandem-proxy --example rivals
 	@if sh scripts/prerequisites.sh python; then sh scripts/python-bench.sh; \

@@ -14,6 +14,7 @@ mod packets;
 mod proxy;
 mod proxy_files;
 mod sequence;
+mod stack;
 mod texts;
 mod video;
 
@@ -26,6 +27,7 @@ pub use packets::{ipv4, ipv6, tcp};
 pub use proxy::{proxy_chunks, proxy_config, proxy_convert, proxy_http, proxy_socks5, proxy_upstream};
 pub use proxy_files::{proxy_credentials, proxy_tls, proxy_users};
 pub use sequence::{sequence, sequence_of};
+pub use stack::stack;
 pub use texts::{calibration, names, policy_map, profile, scenario, score, trace, units};
 pub use video::{cmcd, mpd, record, sidx, sizes};
 
@@ -33,7 +35,7 @@ pub use video::{cmcd, mpd, record, sidx, sizes};
 pub type Target = fn(&[u8]);
 
 /// All targets by name.
-pub const TARGETS: [(&str, Target); 36] = [
+pub const TARGETS: [(&str, Target); 37] = [
     ("tcp", tcp),
     ("ipv4", ipv4),
     ("ipv6", ipv6),
@@ -46,6 +48,7 @@ pub const TARGETS: [(&str, Target); 36] = [
     ("names", names),
     ("score", score),
     ("sequence", sequence),
+    ("stack", stack),
     ("netlink", netlink),
     ("route", route),
     ("pm", pm),

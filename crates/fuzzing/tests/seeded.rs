@@ -425,3 +425,13 @@ fn kept_inputs_do_not_panic() {
     }
     assert!(run >= TARGETS.len(), "only {run} inputs were found");
 }
+
+#[test]
+fn stack_target_keeps_its_limits_and_does_not_panic() {
+    for seed in 0..env_number("TANDEM_SEEDS", 2000) {
+        let mut rng = Seed::new(seed).rng("stack");
+        let input: Vec<u8> = (0..200 + rng.below(3000)).map(|_| rng.bits() as u8).collect();
+        let result = std::panic::catch_unwind(|| tandem_fuzzing::stack(&input));
+        assert!(result.is_ok(), "fails at seed {seed}");
+    }
+}

@@ -2,6 +2,7 @@
 
 use crate::Error;
 use rustix::fs::{Mode, OFlags, open};
+use rustix::net::{self, AddressFamily, SocketFlags, SocketType, sockopt};
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
@@ -129,6 +130,27 @@ impl Tun {
         Ok(Self { file, name: name.to_owned(), vnet_header })
     }
 
+    /// Creates two ends of a wire within this process: a packet sent at one end is received at the
+    /// other. It takes the place of a device for a network stack of this process.
+    ///
+    /// # Errors
+    /// Fails when the process may open no more files.
+    pub fn pair(name: &str) -> Result<[Self; 2], Error> {
+        /// Enough for a window of packets in flight at several gigabits per second.
+        const QUEUE_BYTES: usize = 8 << 20;
+        let doing = || format!("create the wire {name}");
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let (first, second) = net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
+            .map_err(|error| Error::system(doing(), error))?;
+        for file in [&first, &second] {
+            // Exceeding `net.core.wmem_max` needs CAP_NET_ADMIN.
+            sockopt::set_socket_send_buffer_size_force(file, QUEUE_BYTES)
+                .or_else(|_| sockopt::set_socket_send_buffer_size(file, QUEUE_BYTES))
+                .map_err(|error| Error::system(doing(), error))?;
+        }
+        Ok([first, second].map(|file| Self { file, name: name.to_owned(), vnet_header: false }))
+    }
+
     /// Name of the device.
     pub fn name(&self) -> &str {
         &self.name
@@ -142,6 +164,8 @@ impl Tun {
     #[inline]
     pub fn receive<'a>(&self, buffer: &'a mut [u8]) -> io::Result<Option<(PendingOffload, &'a mut [u8])>> {
         let length = match rustix::io::read(&self.file, &mut *buffer) {
+            // The other end of a pair is closed.
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
             Ok(length) => length,
             Err(rustix::io::Errno::AGAIN) => return Ok(None),
             Err(error) => return Err(error.into()),

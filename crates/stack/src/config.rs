@@ -1,0 +1,60 @@
+//! Interfaces and limits of a stack.
+
+use core::net::IpAddr;
+
+/// Size of an IPv4 and a TCP header without options.
+const IPV4_HEADERS: u16 = 40;
+/// Size of an IPv6 and a TCP header without options.
+const IPV6_HEADERS: u16 = 60;
+
+/// An interface of the host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Interface {
+    /// Its addresses. The stack accepts only packets to these, and sends packets of an address over
+    /// its interface (strong host model; RFC 1122, section 3.3.4.2).
+    pub addresses: Vec<IpAddr>,
+    /// Largest IP packet, in bytes.
+    pub mtu: u16,
+}
+
+impl Interface {
+    /// Largest TCP payload of a segment without options, for every address of the interface.
+    pub(crate) fn mss(&self) -> u16 {
+        let is_v6 = self.addresses.iter().any(IpAddr::is_ipv6);
+        self.mtu.saturating_sub(if is_v6 { IPV6_HEADERS } else { IPV4_HEADERS })
+    }
+}
+
+/// Limits that bound the memory of a stack whatever its peers send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Connections, including those that only wait for late segments. One of the latter gives way
+    /// to a new connection.
+    pub connections: usize,
+    /// Accepted connections that have not completed their handshake. The oldest gives way to a new
+    /// one.
+    pub half_open: usize,
+    /// Bytes in the send and receive buffers of all connections. Beyond it, connections that hold
+    /// more than an equal part can neither write nor receive.
+    pub memory: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { connections: 65_536, half_open: 1024, memory: 1 << 30 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mss_leaves_room_for_the_longer_header() {
+        let v4: IpAddr = [10, 0, 0, 1].into();
+        let v6: IpAddr = [0xfd00, 0, 0, 0, 0, 0, 0, 1].into();
+        assert_eq!(Interface { addresses: vec![v4], mtu: 1500 }.mss(), 1460);
+        assert_eq!(Interface { addresses: vec![v4, v6], mtu: 1500 }.mss(), 1440);
+        assert_eq!(Interface { addresses: vec![v4], mtu: 20 }.mss(), 0);
+    }
+}

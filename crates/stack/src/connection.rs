@@ -1,0 +1,91 @@
+//! One connection of a stack: the endpoint, and the four-tuples of its subflows.
+
+use crate::Tuple;
+use bytes::Bytes;
+use core::net::IpAddr;
+use mptcp::{Endpoint, PathId};
+use units::Instant;
+
+/// Most four-tuples of a connection, used by open and by recent subflows.
+const MAX_PATHS: usize = 32;
+
+/// A four-tuple and the interface of its local address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PathTuple {
+    pub(crate) tuple: Tuple,
+    pub(crate) interface: usize,
+}
+
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) endpoint: Endpoint<Bytes>,
+    /// Token by which the peer names the connection in joins.
+    pub(crate) token: u32,
+    /// By path index.
+    pub(crate) paths: Vec<PathTuple>,
+    /// Deadline in the stack's timer queue. It may be earlier than that of the endpoint.
+    pub(crate) timer: Option<Instant>,
+    /// The connection is in the stack's queue of connections with something to send.
+    pub(crate) is_ready: bool,
+    /// The peer has not completed the handshake.
+    pub(crate) is_half_open: bool,
+    /// The application was told of data that it has not read.
+    pub(crate) readable_reported: bool,
+    /// The last write took less than the application had.
+    pub(crate) write_blocked: bool,
+    /// The application has no further interest.
+    pub(crate) is_released: bool,
+    /// The endpoint has ended, and the stack knows.
+    pub(crate) is_ended: bool,
+    /// Bytes in its buffers, as counted by the stack.
+    pub(crate) held: u64,
+}
+
+impl Connection {
+    pub(crate) fn new(endpoint: Endpoint<Bytes>, is_half_open: bool) -> Self {
+        Self {
+            token: endpoint.token(),
+            endpoint,
+            paths: Vec::new(),
+            timer: None,
+            is_ready: false,
+            is_half_open,
+            readable_reported: false,
+            write_blocked: false,
+            is_released: false,
+            is_ended: false,
+            held: 0,
+        }
+    }
+
+    /// Bytes in the send and receive buffers.
+    pub(crate) fn buffered(&self) -> u64 {
+        let endpoint = &self.endpoint;
+        endpoint.unread()
+            + endpoint.out_of_order()
+            + endpoint.written().saturating_sub(endpoint.acknowledged())
+    }
+
+    /// Local address of the first subflow.
+    pub(crate) fn first_local(&self) -> Option<IpAddr> {
+        self.paths.first().map(|path| path.tuple.local.ip())
+    }
+
+    /// Index for another four-tuple: a new one, or that of a subflow that has ended. `None` if the
+    /// connection has too many.
+    pub(crate) fn free_path(&self) -> Option<PathId> {
+        if self.paths.len() < MAX_PATHS {
+            return Some(PathId(self.paths.len() as u8));
+        }
+        (0..MAX_PATHS as u8).map(PathId).find(|&path| !self.endpoint.has_subflow(path))
+    }
+
+    /// Assigns a four-tuple to a path of [`free_path`](Self::free_path). Returns the one before.
+    pub(crate) fn set_path(&mut self, path: PathId, tuple: PathTuple) -> Option<Tuple> {
+        if let Some(known) = self.paths.get_mut(path.index()) {
+            return Some(core::mem::replace(known, tuple).tuple);
+        }
+        self.paths.push(tuple);
+        None
+    }
+}

@@ -1,0 +1,141 @@
+//! Received packets: checks, and the connection that a segment belongs to.
+
+use crate::Tuple;
+use crate::connection::{Connection, PathTuple};
+use crate::event::ConnectionId;
+use crate::refusal::refuse;
+use crate::stack::Stack;
+use bytes::Bytes;
+use core::net::{IpAddr, SocketAddr};
+use mptcp::{Endpoint, PathId};
+use units::Instant;
+use wire::{Flags, MptcpSignal, Segment, WireError, ip, tcp};
+
+/// Most resets that wait to be sent. Further segments of no connection are ignored.
+const MAX_REFUSALS: usize = 256;
+
+impl Stack {
+    /// Handles an IP packet received by an interface.
+    ///
+    /// `is_verified` says that its TCP checksum needs no check, since the packet comes from this
+    /// machine and the checksum is left to the device. Such a packet may be longer than the MTU.
+    pub fn receive(&mut self, now: Instant, interface: usize, packet: &[u8], is_verified: bool) {
+        self.statistics.received += 1;
+        match decode(packet, is_verified) {
+            Ok(Some((tuple, segment))) if self.interface_of(tuple.local.ip()) == Some(interface) => {
+                self.dispatch(now, PathTuple { tuple, interface }, &segment);
+            }
+            // Other protocols, and packets to other hosts.
+            Ok(_) => {}
+            Err(_) => self.statistics.invalid += 1,
+        }
+    }
+
+    fn dispatch(&mut self, now: Instant, path: PathTuple, segment: &Segment<Bytes>) {
+        let flags = segment.flags;
+        let opens = flags.has(Flags::SYN) && !flags.has(Flags::ACK) && !flags.has(Flags::RST);
+        if let Some(&(id, known)) = self.tuples.get(&path.tuple) {
+            let is_ended = self.connections.get(&id).is_some_and(|connection| connection.is_ended);
+            if !(opens && is_ended) {
+                self.deliver(now, id, known, segment);
+                return;
+            }
+            // The client uses the port again (RFC 9293, section 3.6.1).
+            self.remove(id);
+        }
+        let accepted = opens
+            && match segment.signal {
+                Some(MptcpSignal::JoinSyn { token, .. }) => self.accept_join(now, path, token, segment),
+                _ => self.accept(now, path, segment),
+            };
+        if !accepted {
+            self.refuse(path, segment);
+        }
+    }
+
+    fn deliver(&mut self, now: Instant, id: ConnectionId, path: PathId, segment: &Segment<Bytes>) {
+        let count = self.connections.len();
+        let Some(connection) = self.connections.get_mut(&id) else { return };
+        if !segment.payload.is_empty() && self.memory.is_over(connection.held, count) {
+            self.statistics.no_memory += 1;
+            return;
+        }
+        connection.endpoint.handle_segment(now, path, segment);
+        let held = connection.buffered();
+        self.memory.update(connection.held, held);
+        connection.held = held;
+        self.make_ready(id);
+    }
+
+    /// Accepts the SYN of a new connection. Returns false if it is to be refused.
+    fn accept(&mut self, now: Instant, path: PathTuple, segment: &Segment<Bytes>) -> bool {
+        let Some(config) = self.listeners.get(&path.tuple.local.port()).cloned() else { return false };
+        if self.half_open.len() >= self.limits.half_open {
+            self.drop_oldest_half_open();
+        }
+        if !self.make_room() {
+            // As Linux does with a full queue: the client tries again later.
+            return true;
+        }
+        let endpoint = Endpoint::server(config, self.next_seed());
+        let id = self.insert(Connection::new(endpoint, true));
+        self.assign(id, PathId(0), path);
+        self.deliver(now, id, PathId(0), segment);
+        let connections = &self.connections;
+        self.half_open.compact(|id| connections.get(&id).is_some_and(|known| known.is_half_open));
+        true
+    }
+
+    fn drop_oldest_half_open(&mut self) {
+        let connections = &self.connections;
+        let oldest = self.half_open.oldest(|id| connections.get(&id).is_some_and(|known| known.is_half_open));
+        if let Some(id) = oldest {
+            self.statistics.half_open_dropped += 1;
+            self.remove(id);
+        }
+    }
+
+    /// Accepts the SYN of a join. Returns false if no connection has the token.
+    fn accept_join(&mut self, now: Instant, path: PathTuple, token: u32, segment: &Segment<Bytes>) -> bool {
+        let Some(&id) = self.tokens.get(&token) else { return false };
+        let address_id = self.address_id(id, path.tuple.local.ip());
+        let Some(connection) = self.connections.get_mut(&id) else { return false };
+        let (Some(free), Some(address_id)) = (connection.free_path(), address_id) else { return false };
+        connection.endpoint.set_address_id(free, address_id);
+        self.assign(id, free, path);
+        self.deliver(now, id, free, segment);
+        true
+    }
+
+    fn refuse(&mut self, path: PathTuple, segment: &Segment<Bytes>) {
+        if self.refusals.len() < MAX_REFUSALS
+            && let Some(refusal) = refuse(path.interface, path.tuple, segment)
+        {
+            self.statistics.refused += 1;
+            self.refusals.push_back(refusal);
+        }
+    }
+}
+
+/// Decodes a packet; `None` for other protocols than TCP.
+fn decode(packet: &[u8], is_verified: bool) -> Result<Option<(Tuple, Segment<Bytes>)>, WireError> {
+    let datagram = ip::parse(packet)?;
+    let (source, destination) = (datagram.source, datagram.destination);
+    if datagram.protocol != ip::TCP || !is_host(source) {
+        return Ok(None);
+    }
+    let inner = tcp::Packet::new(datagram.payload)?;
+    if !is_verified {
+        inner.verify_checksum(source, destination)?;
+    }
+    let mut segment = inner.segment(Bytes::copy_from_slice(inner.payload()))?;
+    segment.ecn = datagram.ecn;
+    let local = SocketAddr::new(destination, segment.destination);
+    Ok(Some((Tuple { local, remote: SocketAddr::new(source, segment.source) }, segment)))
+}
+
+/// The address may be that of a host: answers must not go to groups (RFC 1122, section 4.2.3.10).
+fn is_host(address: IpAddr) -> bool {
+    let is_broadcast = matches!(address, IpAddr::V4(v4) if v4.is_broadcast());
+    !(address.is_multicast() || address.is_unspecified() || is_broadcast)
+}

@@ -1,0 +1,25 @@
+//! Multipath TCP connections over IP packets: the [`mptcp`] endpoint on a real network.
+//!
+//! - [`Stack`] is the sans-IO part: interfaces, listeners, connections, and the subflows behind
+//!   four-tuples and tokens. Packets are bytes and time is an argument.
+//! - [`Driver`] does the I/O: it moves packets between a stack and TUN devices.
+
+mod config;
+mod connection;
+mod driver;
+mod event;
+mod half_open;
+mod input;
+mod memory;
+mod output;
+mod ports;
+mod refusal;
+mod stack;
+mod table;
+mod tuple;
+
+pub use config::{Interface, Limits};
+pub use driver::{Device, Driver, Waker};
+pub use event::{ConnectError, ConnectionId, StackEvent, Statistics};
+pub use stack::{Stack, Transmit};
+pub use tuple::Tuple;

@@ -1,0 +1,89 @@
+//! Limits of connections, half-open connections and memory.
+
+use crate::network::{CLIENT, Network, SERVER, address};
+use bytes::Bytes;
+use mptcp::Config;
+use std::net::SocketAddr;
+use tandem_stack::{ConnectError, Interface, Limits, Stack, StackEvent};
+use units::{Instant, Seed};
+use wire::{Flags, Segment, ip, tcp};
+
+const PORT: u16 = 5201;
+
+/// A packet from a client that sends only SYNs.
+fn syn(port: u16) -> Vec<u8> {
+    let (from, to) = (address(false, 0, CLIENT), address(false, 0, SERVER));
+    let segment = Segment::<Bytes>::new((port, PORT), 1, 0, Flags::SYN, 1000);
+    let mut packet = Vec::new();
+    ip::emit_header((from, to), ip::TCP, segment.ecn, segment.wire_len(), &mut packet).expect("one family");
+    tcp::emit(&segment, from, to, b"", &mut packet).expect("it fits");
+    packet
+}
+
+fn server(limits: Limits) -> Stack {
+    let interfaces = vec![Interface { addresses: vec![address(false, 0, SERVER)], mtu: 1500 }];
+    let mut stack = Stack::new(interfaces, limits, Seed::new(1));
+    stack.listen(PORT, Config::default());
+    stack
+}
+
+fn answers(stack: &mut Stack) -> usize {
+    core::iter::from_fn(|| stack.poll_transmit(Instant::ZERO).map(drop)).count()
+}
+
+#[test]
+fn newest_half_open_connections_stay() {
+    let mut stack = server(Limits { half_open: 10, ..Limits::default() });
+    for port in 1..=1000 {
+        stack.receive(Instant::ZERO, 0, &syn(port), false);
+        assert_eq!(answers(&mut stack), 1);
+    }
+    assert_eq!((stack.half_open(), stack.len()), (10, 10));
+    assert_eq!(stack.statistics().half_open_dropped, 990);
+    assert!(stack.poll_event().is_none(), "no application learns of them");
+}
+
+#[test]
+fn connections_beyond_the_limit_are_ignored_or_refused() {
+    let mut stack = server(Limits { connections: 5, ..Limits::default() });
+    for port in 1..=10 {
+        stack.receive(Instant::ZERO, 0, &syn(port), false);
+    }
+    assert_eq!((stack.len(), answers(&mut stack)), (5, 5));
+    let remote = SocketAddr::new(address(false, 0, CLIENT), 9);
+    let result = stack.connect(Instant::ZERO, address(false, 0, SERVER), remote, Config::default());
+    assert_eq!(result, Err(ConnectError::Limit));
+}
+
+#[test]
+fn foreign_addresses_and_wrong_checksums_are_dropped() {
+    let mut stack = server(Limits::default());
+    let mut wrong = syn(1);
+    wrong[36] ^= 1;
+    stack.receive(Instant::ZERO, 0, &wrong, false);
+    assert_eq!((stack.statistics().invalid, stack.len()), (1, 0));
+    stack.receive(Instant::ZERO, 0, &wrong, true);
+    assert_eq!(stack.len(), 1, "the device has verified it");
+    stack.receive(Instant::ZERO, 1, &syn(2), false);
+    assert_eq!(stack.len(), 1, "another interface has the address");
+}
+
+#[test]
+fn memory_stays_near_its_limit_while_no_application_reads() {
+    const LIMIT: u64 = 400_000;
+    let mut network = Network::new(false, 1, Limits { memory: LIMIT, ..Limits::default() });
+    network.stacks[SERVER].listen(PORT, Config::default());
+    network.to_write = [300_000, 0];
+    network.reads = false;
+    for _ in 0..10 {
+        let remote = SocketAddr::new(address(false, 0, SERVER), PORT);
+        network.stacks[CLIENT]
+            .connect(Instant::ZERO, address(false, 0, CLIENT), remote, Config::default())
+            .unwrap();
+    }
+    network.run_until(Instant::from_secs(20));
+    let held = network.stacks[SERVER].memory();
+    assert!((LIMIT / 2..LIMIT + LIMIT / 10 + 10 * 1460).contains(&held), "{held}");
+    let accepted = network.peers[SERVER].values();
+    assert_eq!(accepted.filter(|peer| peer.events.contains(&StackEvent::Accepted(PORT))).count(), 10);
+}
