@@ -35,13 +35,19 @@ impl Stack {
         let flags = segment.flags;
         let opens = flags.has(Flags::SYN) && !flags.has(Flags::ACK) && !flags.has(Flags::RST);
         if let Some(&(id, known)) = self.tuples.get(&path.tuple) {
-            let is_ended = self.connections.get(&id).is_some_and(|connection| connection.is_ended);
-            if !(opens && is_ended) {
+            let connection = self.connections.get(&id);
+            let is_ended = connection.is_some_and(|connection| connection.is_ended);
+            let is_over = is_ended || connection.is_some_and(|one| !one.endpoint.has_subflow(known));
+            if !(opens && is_over) {
                 self.deliver(now, id, known, segment);
                 return;
             }
             // The client uses the port again (RFC 9293, section 3.6.1).
-            self.remove(id);
+            if is_ended {
+                self.remove(id);
+            } else {
+                self.tuples.remove(&path.tuple);
+            }
         }
         let accepted = opens
             && match segment.signal {

@@ -12,8 +12,12 @@ const PORT: u16 = 5201;
 
 /// A packet from a client that sends only SYNs.
 fn syn(port: u16) -> Vec<u8> {
+    segment(port, 1, Flags::SYN)
+}
+
+fn segment(port: u16, seq: u32, flags: Flags) -> Vec<u8> {
     let (from, to) = (address(false, 0, CLIENT), address(false, 0, SERVER));
-    let segment = Segment::<Bytes>::new((port, PORT), 1, 0, Flags::SYN, 1000);
+    let segment = Segment::<Bytes>::new((port, PORT), seq, 0, flags, 1000);
     let mut packet = Vec::new();
     ip::emit_header((from, to), ip::TCP, segment.ecn, segment.wire_len(), &mut packet).expect("one family");
     tcp::emit(&segment, from, to, b"", &mut packet).expect("it fits");
@@ -53,6 +57,16 @@ fn connections_beyond_the_limit_are_ignored_or_refused() {
     let remote = SocketAddr::new(address(false, 0, CLIENT), 9);
     let result = stack.connect(Instant::ZERO, address(false, 0, SERVER), remote, Config::default());
     assert_eq!(result, Err(ConnectError::Limit));
+}
+
+#[test]
+fn port_of_an_ended_subflow_opens_a_new_connection() {
+    let mut stack = server(Limits::default());
+    stack.receive(Instant::ZERO, 0, &syn(7), false);
+    assert_eq!((answers(&mut stack), stack.len()), (1, 1));
+    stack.receive(Instant::ZERO, 0, &segment(7, 2, Flags::RST), false);
+    stack.receive(Instant::ZERO, 0, &syn(7), false);
+    assert_eq!(answers(&mut stack), 1, "a SYN/ACK");
 }
 
 #[test]

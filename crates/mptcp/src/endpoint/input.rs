@@ -351,6 +351,11 @@ impl<P: Payload> Endpoint<P> {
         let len = segment.payload.len() as u64;
         let mut arrival = Arrival::Duplicate;
         if len > 0 {
+            if self.subflows[i].receiver().is_beyond_fin(offset + len) {
+                // Text after a FIN is ignored (RFC 9293, section 3.10.7.4).
+                self.subflows[i].receiver_mut().request_ack();
+                return;
+            }
             if !self.place_payload(now, i, offset, segment.payload.clone(), mapped) {
                 // Data beyond the window is not accepted, so it is not acknowledged.
                 self.subflows[i].receiver_mut().request_ack();

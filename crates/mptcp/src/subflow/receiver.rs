@@ -194,6 +194,11 @@ impl Receiver {
         self.fin_at.is_some()
     }
 
+    /// Data that ends at `offset` lies after the peer's FIN.
+    pub(crate) fn is_beyond_fin(&self, offset: u64) -> bool {
+        self.fin_at.is_some_and(|fin| offset > fin)
+    }
+
     /// The peer's FIN and all data before it were received.
     pub(crate) fn fin_reached(&self) -> bool {
         self.fin_at.is_some_and(|fin| self.next > fin)

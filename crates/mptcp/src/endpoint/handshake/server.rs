@@ -39,11 +39,14 @@ impl<P: Payload> Endpoint<P> {
     fn accept_first(&mut self, segment: &Segment<P>) {
         match segment.signal {
             Some(MptcpSignal::Capable {
-                version: 1,
+                // A later version is answered by this one (RFC 8684, section 3.1).
+                version: 1..,
                 hmac_sha256: true,
                 extension: false,
                 checksum,
                 deny_join,
+                // A SYN of version 1 has no key (RFC 8684, figure 4).
+                sender_key: None,
                 ..
             }) => {
                 self.handshake.negotiate_checksum(checksum);
@@ -93,7 +96,12 @@ impl<P: Payload> Endpoint<P> {
             subflow.request_syn();
             return false;
         }
-        if !segment.flags.has(Flags::ACK) || segment.ack != subflow.seq_at(1) {
+        if !segment.flags.has(Flags::ACK) {
+            return false;
+        }
+        if segment.ack != subflow.seq_at(1) {
+            // It acknowledges another SYN (RFC 9293, section 3.10.7.4).
+            self.refuse_segment(i, segment, None);
             return false;
         }
         let accepted = if subflow.is_join() {
@@ -134,6 +142,8 @@ impl<P: Payload> Endpoint<P> {
     /// Handles the third ACK of the first subflow. Returns false if the keys are still to come.
     fn check_capable_ack(&mut self, now: Instant, i: usize, segment: &Segment<P>) -> bool {
         let has_infinite_mapping = segment.dss.is_some_and(|dss| dss.mapping.is_some_and(|map| map.len == 0));
+        let is_first_data =
+            !segment.payload.is_empty() && self.subflows[i].receive_offset(segment.seq) == Some(1);
         match segment.signal {
             Some(MptcpSignal::Capable { sender_key: Some(key), receiver_key: Some(own), .. })
                 if own == self.handshake.local_key() =>
@@ -147,6 +157,8 @@ impl<P: Payload> Endpoint<P> {
             Some(MptcpSignal::Capable { .. }) => self.fall_back(now),
             // The peer has fallen back in the meantime.
             _ if has_infinite_mapping => self.fall_back(now),
+            // The first bytes came without the keys, which they always carry (RFC 8684, section 3.1).
+            _ if is_first_data => self.fall_back(now),
             // MPTCP, but the segment with the keys was lost; it will be retransmitted.
             _ if segment.dss.is_some() || segment.signal.is_some() => return false,
             // The third ACK arrived without its option (RFC 8684, section 3.7).

@@ -1,0 +1,207 @@
+//! Exchanges with both servers, and what differed.
+
+use crate::exchange::Exchange;
+use crate::linux_server::LinuxServer;
+use crate::outcome::Outcome;
+use crate::packet::decode;
+use crate::rules;
+use crate::server::Server;
+use crate::tandem_server::TandemServer;
+use linux::Error;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::time::Duration;
+use units::Seed;
+
+/// Exchanges at once.
+const BATCH: u64 = 400;
+/// Time between rounds: a host answers at once, and its application reads within it.
+const ROUND: Duration = Duration::from_millis(6);
+/// Time after the last round: beyond Linux's longest delay of an ACK, 200 ms.
+const LAST: Duration = Duration::from_millis(260);
+/// First ports of connections and of joins: a join is no later than the eighth act.
+const PORTS: [u16; 2] = [1024, 20_000];
+const JOINS: u16 = 8;
+
+/// An exchange in which the servers differ.
+#[derive(Debug, Clone)]
+pub struct Difference {
+    /// Number of the exchange.
+    pub number: u64,
+    /// Its script in one line.
+    pub script: String,
+    /// What is hostile in it.
+    pub hostile: Vec<String>,
+    /// Members of the outcomes that differ.
+    pub members: Vec<&'static str>,
+    /// What Linux did, and what Tandem did.
+    pub outcomes: [Outcome; 2],
+}
+
+/// What all exchanges showed.
+#[derive(Debug, Clone, Default)]
+pub struct Findings {
+    /// Exchanges.
+    pub exchanges: u64,
+    /// Exchanges in which both servers did the same.
+    pub same: u64,
+    /// Explained differences by the name of their rule, with their number and the first of the simplest.
+    pub explained: BTreeMap<&'static str, (u64, Difference)>,
+    /// Differences that no rule explains.
+    pub unexplained: Vec<Difference>,
+}
+
+/// Runs `count` exchanges of a seed, from the number `first` on. `progress` gets the finished ones.
+///
+/// # Errors
+/// Without root, TUN devices or Multipath TCP in the kernel.
+pub fn run(seed: Seed, first: u64, count: u64, progress: &dyn Fn(u64)) -> Result<Findings, Error> {
+    let mut findings = Findings::default();
+    let mut at = first;
+    while at < first + count {
+        let numbers = at..(at + BATCH).min(first + count);
+        // Every other batch requires checksums.
+        let checksum = at / BATCH % 2 == 1;
+        let with_linux = play(LinuxServer::new(checksum)?, batch(seed, numbers.clone(), checksum))?;
+        let server = TandemServer::new(seed.derive(&format!("server {at}")), checksum);
+        let with_tandem = play(server, batch(seed, numbers, checksum)).unwrap_or_else(|never| match never {});
+        for ((exchange, linux), (_, tandem)) in with_linux.into_iter().zip(with_tandem) {
+            findings.add(at, &exchange, [linux, tandem]);
+            at += 1;
+        }
+        progress(at - first);
+    }
+    Ok(findings)
+}
+
+/// The exchanges of a batch.
+fn batch(seed: Seed, numbers: Range<u64>, checksum: bool) -> Vec<Exchange> {
+    let ports = |i: usize| [PORTS[0] + i as u16, PORTS[1] + i as u16 * JOINS];
+    numbers.enumerate().map(|(i, number)| Exchange::new(seed, number, ports(i), checksum)).collect()
+}
+
+/// Runs exchanges with one server, round by round.
+fn play<S: Server>(
+    mut server: S,
+    mut exchanges: Vec<Exchange>,
+) -> Result<Vec<(Exchange, Outcome)>, S::Error> {
+    for round in 0..=Exchange::ROUNDS {
+        for exchange in &mut exchanges {
+            for packet in exchange.next_round() {
+                server.send(&packet)?;
+            }
+        }
+        for packet in server.wait(if round == Exchange::ROUNDS { LAST } else { ROUND })? {
+            let Some(answer) = decode(&packet) else { continue };
+            let to = answer.destination;
+            let index = if to < PORTS[1] { to - PORTS[0] } else { (to - PORTS[1]) / JOINS };
+            if let Some(exchange) = exchanges.get_mut(usize::from(index)) {
+                exchange.take(&answer);
+            }
+        }
+    }
+    let finish = |exchange: Exchange| {
+        let outcome = exchange.outcome(server.finish(exchange.ports[0]));
+        (exchange, outcome)
+    };
+    Ok(exchanges.into_iter().map(finish).collect())
+}
+
+impl Findings {
+    fn add(&mut self, number: u64, exchange: &Exchange, outcomes: [Outcome; 2]) {
+        self.exchanges += 1;
+        let members = outcomes[0].differing(&outcomes[1]);
+        if members.is_empty() {
+            self.same += 1;
+            return;
+        }
+        let rule = rules::explain(exchange, &members);
+        let hostile = exchange.hostile();
+        let difference = Difference { number, hostile, script: exchange.script(), members, outcomes };
+        match rule {
+            Some(rule) => {
+                let (times, example) = self.explained.entry(rule.name).or_insert((0, difference.clone()));
+                *times += 1;
+                if difference.hostile.len() < example.hostile.len() {
+                    *example = difference;
+                }
+            }
+            None => self.unexplained.push(difference),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::End;
+    use crate::act::{Act, Opening};
+
+    fn with_tandem(opening: Opening, acts: &[Act], closes: bool) -> Outcome {
+        let server = TandemServer::new(Seed::new(1), false);
+        let played = play(server, vec![Exchange::scripted(opening, acts, closes)]);
+        let mut played = played.unwrap_or_else(|never| match never {});
+        played.pop().expect("one exchange").1
+    }
+
+    #[test]
+    fn proper_exchange_is_read_and_closed() {
+        let outcome = with_tandem(Opening::Proper, &[Act::Data, Act::Data, Act::Join], true);
+        assert!(outcome.end == End::Eof && outcome.fin, "{outcome}");
+        assert_eq!(outcome.joins, [1, 0]);
+        assert_eq!(outcome.data_acknowledged as usize, outcome.read.len() + 1, "the DATA_FIN too");
+    }
+
+    #[test]
+    fn data_after_a_fin_is_not_delivered() {
+        let before = with_tandem(Opening::Proper, &[Act::Data, Act::Fin], false);
+        let with_more = with_tandem(Opening::Proper, &[Act::Data, Act::Fin, Act::Data], false);
+        assert!(!before.read.is_empty() && with_more.read == before.read, "{with_more}");
+    }
+
+    #[test]
+    fn first_data_without_the_keys_falls_back() {
+        let outcome = with_tandem(Opening::DssThirdAck, &[Act::Data, Act::Data], false);
+        assert!(
+            outcome.end == End::Open && outcome.read.len() as u32 + 1 == outcome.acknowledged,
+            "{outcome}"
+        );
+        assert_eq!(outcome.data_acknowledged, 0);
+    }
+
+    #[test]
+    fn key_in_a_syn_is_no_offer_and_a_later_version_is_one() {
+        for (opening, offers) in [
+            (Opening::KeyInSyn, false),
+            (Opening::OtherVersion(0), false),
+            (Opening::OtherVersion(2), true),
+            (Opening::Extension, false),
+            (Opening::NoAlgorithm, false),
+        ] {
+            let outcome = with_tandem(opening, &[Act::Data], false);
+            assert_eq!(outcome.offers_mptcp, offers, "{opening:?}");
+            assert_eq!(outcome.read.len() as u32 + 1, outcome.acknowledged, "{opening:?}");
+        }
+    }
+
+    #[test]
+    fn same_seed_gives_the_same_outcomes() {
+        let play = || {
+            let played = play(TandemServer::new(Seed::new(3), false), batch(Seed::new(3), 0..200, false));
+            let played = played.unwrap_or_else(|never| match never {});
+            played.into_iter().map(|(_, outcome)| outcome).collect::<Vec<_>>()
+        };
+        assert_eq!(play(), play());
+    }
+
+    #[test]
+    #[ignore = "needs root"]
+    fn needs_root_every_difference_from_linux_has_an_explanation() {
+        let found = run(Seed::new(1), 0, 4000, &|_| ()).expect("root has namespaces and TUN devices");
+        assert_eq!(found.exchanges, 4000);
+        let unexplained: Vec<String> =
+            found.unexplained.iter().map(|one| format!("{}: {}", one.number, one.script)).collect();
+        assert!(unexplained.is_empty(), "{unexplained:#?}");
+        assert!(found.same > 3000 && found.explained.len() > 8, "{} are the same", found.same);
+    }
+}

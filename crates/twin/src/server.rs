@@ -1,0 +1,25 @@
+//! What both servers have in common.
+
+use crate::End;
+use std::time::Duration;
+
+/// A server under attack: a host with an application that reads all, and closes when its peer has.
+pub(crate) trait Server {
+    /// Why the server cannot go on.
+    type Error;
+
+    /// Gives the server a packet.
+    ///
+    /// # Errors
+    /// If the system refuses it.
+    fn send(&mut self, packet: &[u8]) -> Result<(), Self::Error>;
+
+    /// Lets time pass, for the application too, and returns the packets of the server.
+    ///
+    /// # Errors
+    /// If the system fails.
+    fn wait(&mut self, time: Duration) -> Result<Vec<Vec<u8>>, Self::Error>;
+
+    /// What the application saw of the client at `port`. The connection is given up.
+    fn finish(&mut self, port: u16) -> (Vec<u8>, End);
+}
