@@ -27,12 +27,12 @@ pub enum Opening {
     DataInThirdAck,
 }
 
-/// What the client sends next.
+/// A step of the client after the opening.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Act {
     /// Data with its mapping.
     Data,
-    /// Data whose mapping has 32-bit numbers.
+    /// Data, mapped by 32-bit numbers.
     ShortNumbers,
     /// Data without a mapping.
     Unmapped,
@@ -50,7 +50,7 @@ pub enum Act {
     ShortMapping,
     /// A mapping of length 0, the infinite one.
     InfiniteMapping,
-    /// A mapping with a wrong checksum, or with one that was not negotiated.
+    /// A mapping with a wrong checksum, or a checksum without negotiation.
     WrongChecksum,
     /// A DATA_ACK of data that was never sent.
     FutureDataAck,
@@ -82,7 +82,7 @@ pub enum Act {
     RemoveAddress,
     /// MP_JOIN with an unknown token.
     JoinUnknown,
-    /// MP_JOIN whose third ACK has a wrong HMAC.
+    /// MP_JOIN with a wrong HMAC in the third ACK.
     JoinWrongHmac,
     /// A proper MP_JOIN.
     Join,
@@ -90,7 +90,7 @@ pub enum Act {
     DataAfterDataFin,
     /// A FIN of the subflow without DATA_FIN.
     Fin,
-    /// A DSS whose length field is wrong.
+    /// A DSS with a wrong length field.
     MalformedDss,
     /// An MPTCP option with an unknown subtype.
     UnknownSubtype,

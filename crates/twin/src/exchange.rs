@@ -1,4 +1,4 @@
-//! One exchange: a client that follows its script, and remembers what the server answered.
+//! One exchange: a client that follows its script and records the server's answers.
 
 use crate::act::{Act, Opening};
 use crate::keys::{join_hmac, token_and_idsn};
@@ -16,7 +16,7 @@ const MAX_PAYLOAD: u64 = 400;
 pub struct Exchange {
     /// How the connection is opened.
     pub opening: Opening,
-    /// What is sent then.
+    /// The acts after it, in their order.
     pub acts: Vec<Act>,
     /// Whether the client closes in the end: DATA_FIN, then FIN.
     pub closes: bool,
@@ -212,13 +212,13 @@ impl Exchange {
         (2 + 2 * self.rng.below(MAX_PAYLOAD / 2)) as u16
     }
 
-    /// What the peer saw, with what the application saw.
+    /// The outcome for the client and for the application.
     pub(crate) fn outcome(&self, application: (Vec<u8>, crate::End)) -> Outcome {
         let (read, end) = application;
         Outcome { read, end, ..self.outcome.clone() }
     }
 
-    /// What is hostile in the script, each thing once.
+    /// Names of the hostile opening and acts in the script, without repetitions.
     pub fn hostile(&self) -> Vec<String> {
         let opening = (self.opening != Opening::Proper).then(|| format!("{:?}", self.opening));
         let acts = self.acts.iter().filter(|act| **act != Act::Data).map(|act| format!("{act:?}"));

@@ -1,9 +1,9 @@
 //! Hostile peers against Linux and Tandem's endpoint side by side.
 //!
-//! A seed gives an [`Exchange`]: what a client sends, step by step, proper or not. Both servers get the
-//! same steps; what their application read, how the connection ended and what came back on the wire are
-//! their [`Outcome`]s. A difference is explained by a [`rules::Rule`] with its section of an RFC, or is a
-//! defect of one of them.
+//! A seed gives an [`Exchange`], the script of a client. Both servers get the same segments. An
+//! [`Outcome`] holds the bytes that the application read, the end of the connection, and the server's
+//! answers. A [`rules::Rule`] explains a difference between two outcomes by a section of an RFC. A
+//! difference without a rule is a defect.
 
 mod act;
 mod exchange;

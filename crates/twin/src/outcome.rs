@@ -1,4 +1,4 @@
-//! What a server did in an exchange, as its application and the peer saw it.
+//! Behaviour of a server in an exchange, seen by its application and by the client.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ pub enum End {
     Failed,
 }
 
-/// What one server did in an exchange.
+/// Behaviour of one server in an exchange.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Outcome {
     /// Bytes that the application read.
@@ -37,7 +37,7 @@ pub struct Outcome {
     pub mp_fail: bool,
     /// The server sent MP_FASTCLOSE.
     pub fast_close: bool,
-    /// Joins that the server answered by SYN/ACK, and those that it reset.
+    /// Number of joins answered by SYN/ACK, and of joins reset.
     pub joins: [u32; 2],
 }
 

@@ -41,7 +41,7 @@ pub(crate) fn with_option(mut packet: Vec<u8>, change: impl FnOnce(&mut [u8])) -
     packet
 }
 
-/// TCP checksum of a segment whose checksum field is 0 (RFC 9293, section 3.1).
+/// TCP checksum of a segment with the checksum field 0 (RFC 9293, section 3.1).
 fn checksum(segment: &[u8]) -> u16 {
     let mut bytes = [CLIENT.octets(), SERVER.octets()].concat();
     bytes.extend([0, ip::TCP]);

@@ -3,12 +3,12 @@
 use crate::act::{Act, Opening};
 use crate::exchange::Exchange;
 
-/// A class of differences, and what causes it.
+/// A class of differences with the same cause.
 #[derive(Debug)]
 pub struct Rule {
-    /// What the class is called.
+    /// Name of the class.
     pub name: &'static str,
-    /// Section of the RFC, what each server does, and who is right.
+    /// Section of the RFC, the behaviour of each server, and the verdict.
     pub source: &'static str,
     cause: Cause,
     /// Members of the outcomes that the cause alone makes differ.
@@ -18,7 +18,7 @@ pub struct Rule {
     diverges: bool,
 }
 
-/// What in a script a rule is about.
+/// The part of a script that causes a difference.
 #[derive(Debug, Clone, Copy)]
 enum Cause {
     Opening(Opening),

@@ -1,4 +1,4 @@
-//! Exchanges with both servers, and what differed.
+//! Runs exchanges with both servers and collects the differences.
 
 use crate::exchange::Exchange;
 use crate::linux_server::LinuxServer;
@@ -30,15 +30,15 @@ pub struct Difference {
     pub number: u64,
     /// Its script in one line.
     pub script: String,
-    /// What is hostile in it.
+    /// Names of its hostile opening and acts.
     pub hostile: Vec<String>,
     /// Members of the outcomes that differ.
     pub members: Vec<&'static str>,
-    /// What Linux did, and what Tandem did.
+    /// Outcome with Linux, and with Tandem.
     pub outcomes: [Outcome; 2],
 }
 
-/// What all exchanges showed.
+/// Results of all exchanges.
 #[derive(Debug, Clone, Default)]
 pub struct Findings {
     /// Exchanges.

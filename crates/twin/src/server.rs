@@ -1,4 +1,4 @@
-//! What both servers have in common.
+//! The interface of both servers.
 
 use crate::End;
 use std::time::Duration;
@@ -20,6 +20,7 @@ pub(crate) trait Server {
     /// If the system fails.
     fn wait(&mut self, time: Duration) -> Result<Vec<Vec<u8>>, Self::Error>;
 
-    /// What the application saw of the client at `port`. The connection is given up.
+    /// Gives up the connection of the client at `port`. Returns the bytes that the application read and
+    /// the end that it saw.
     fn finish(&mut self, port: u16) -> (Vec<u8>, End);
 }
