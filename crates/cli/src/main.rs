@@ -62,6 +62,7 @@ fn run(command: Command, terminal: output::Terminal) -> Result<(), Failure> {
         Command::Reproduce(arguments) => command::reproduce::run(&arguments, terminal),
         Command::Testbed(arguments) => command::testbed::run(&arguments, terminal),
         Command::Emulate(arguments) => command::emulate::run(arguments, terminal),
+        Command::Interop(arguments) => command::interop::run(&arguments, terminal),
         Command::Fidelity(arguments) => command::fidelity::run(&arguments, terminal),
         Command::Capture(arguments) => command::capture::run(&arguments, terminal),
         Command::Trace(arguments) => command::trace::run(&arguments, terminal),

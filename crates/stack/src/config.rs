@@ -10,8 +10,9 @@ const IPV6_HEADERS: u16 = 60;
 /// An interface of the host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Interface {
-    /// Its addresses. The stack accepts only packets to these, and sends packets of an address over
-    /// its interface (strong host model; RFC 1122, section 3.3.4.2).
+    /// Its addresses. The stack accepts only packets to these (strong host model; RFC 1122, section
+    /// 3.3.4.2). Several interfaces may have the same one: a connection answers over the interface
+    /// that its SYN came from, and connections are opened over the first.
     pub addresses: Vec<IpAddr>,
     /// Largest IP packet, in bytes.
     pub mtu: u16,

@@ -22,7 +22,7 @@ impl Stack {
     pub fn receive(&mut self, now: Instant, interface: usize, packet: &[u8], is_verified: bool) {
         self.statistics.received += 1;
         match decode(packet, is_verified) {
-            Ok(Some((tuple, segment))) if self.interface_of(tuple.local.ip()) == Some(interface) => {
+            Ok(Some((tuple, segment))) if self.has_address(interface, tuple.local.ip()) => {
                 self.dispatch(now, PathTuple { tuple, interface }, &segment);
             }
             // Other protocols, and packets to other hosts.

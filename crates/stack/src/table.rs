@@ -33,6 +33,11 @@ impl Stack {
         Ok(PathTuple { tuple: with(port.ok_or(ConnectError::Ports)?), interface })
     }
 
+    pub(crate) fn has_address(&self, interface: usize, local: IpAddr) -> bool {
+        self.interfaces.get(interface).is_some_and(|known| known.addresses.contains(&local))
+    }
+
+    /// First interface with an address.
     pub(crate) fn interface_of(&self, local: IpAddr) -> Option<usize> {
         self.addresses.iter().find(|&&(address, _)| address == local).map(|&(_, interface)| interface)
     }

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 const GROUPS: [(&str, &[&str]); 6] = [
     ("First steps", &["init", "examples", "check"]),
     ("Simulation", &["run", "compare", "sweep", "map", "reproduce"]),
-    ("Linux kernel", &["testbed", "emulate", "fidelity"]),
+    ("Linux kernel", &["testbed", "emulate", "fidelity", "interop"]),
     ("Devices and networks", &["agent", "proxy", "gateway"]),
     ("Video", &["play", "serve"]),
     ("Files", &["capture", "trace", "plot", "profiles", "schema"]),

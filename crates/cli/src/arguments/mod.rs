@@ -11,6 +11,7 @@ mod fidelity;
 mod gateway;
 mod groups;
 mod init;
+mod interop;
 mod map;
 mod package_files;
 mod play;
@@ -38,6 +39,7 @@ pub(crate) use fidelity::Fidelity;
 pub(crate) use gateway::{Gateway, GatewayCommand, GatewayStatus, GatewayUp};
 pub(crate) use groups::parse;
 pub(crate) use init::Init;
+pub(crate) use interop::Interop;
 pub(crate) use map::Map;
 pub(crate) use package_files::PackageFiles;
 pub(crate) use play::{CmcdMode, Play};
@@ -130,6 +132,7 @@ pub(crate) enum Command {
     Testbed(Testbed),
     Emulate(Emulate),
     Fidelity(Fidelity),
+    Interop(Interop),
     Capture(Capture),
     Trace(Trace),
     Agent(Agent),

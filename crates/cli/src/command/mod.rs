@@ -11,6 +11,7 @@ pub(crate) mod examples;
 pub(crate) mod fidelity;
 pub(crate) mod gateway;
 pub(crate) mod init;
+pub(crate) mod interop;
 mod lwi_page;
 pub(crate) mod map;
 pub(crate) mod package_files;

@@ -1,0 +1,40 @@
+//! Completion times of objects of 64 KB that a client of Linux downloads over two lossy paths, from
+//! Linux's own server and from Tandem's with several schedulers. Usage, as root: `objects [COUNT]`.
+
+use mptcp::{Config, SchedulerKind};
+use std::time::Duration;
+use tandem_interop::{PATHS, measure_objects};
+
+/// Runs of each server, each with a connection of its own.
+const RUNS: usize = 2;
+
+fn main() -> Result<(), String> {
+    let count = std::env::args().nth(1).map_or(Ok(500), |text| text.parse());
+    let count: usize = count.map_err(|_| "the count of objects must be a number".to_owned())?;
+    let tandem = |scheduler: SchedulerKind| Some(Config { scheduler: scheduler.into(), ..Config::linux() });
+    let servers = [
+        ("Linux", None),
+        ("Tandem, `linux`", tandem(SchedulerKind::Linux)),
+        ("Tandem, `blest`", tandem(SchedulerKind::Blest)),
+        ("Tandem, `redundant`", tandem(SchedulerKind::Redundant)),
+    ];
+    for path in PATHS {
+        println!("path: {path}");
+    }
+    println!("\n| Server | objects | median | p95 | p99 | longest |\n|---|---|---|---|---|---|");
+    for (name, config) in servers {
+        let mut times = Vec::new();
+        for _ in 0..RUNS {
+            times.extend(measure_objects(config.clone(), count / RUNS)?);
+        }
+        times.sort();
+        let at = |share: f64| milliseconds(times[((times.len() - 1) as f64 * share).round() as usize]);
+        let [median, p95, p99, longest] = [0.5, 0.95, 0.99, 1.0].map(at);
+        println!("| {name} | {} | {median} | {p95} | {p99} | {longest} |", times.len());
+    }
+    Ok(())
+}
+
+fn milliseconds(time: Duration) -> String {
+    format!("{:.0} ms", time.as_secs_f64() * 1e3)
+}

@@ -1,0 +1,27 @@
+//! Interoperation of the Multipath TCP endpoint with the Linux kernel.
+//!
+//! [`cases`] lists what two hosts do together: every plan with Linux and Tandem as client and as
+//! server, over IPv4 and IPv6. [`run_all`] plays them over emulated links between network
+//! namespaces, and compares every byte. [`page`] describes them.
+
+mod case;
+mod catalogue;
+mod host;
+mod kernel_host;
+mod network;
+mod objects;
+mod oracle;
+mod page;
+mod plan;
+mod play;
+mod progress;
+mod run;
+mod stack_host;
+
+pub use case::{Case, Kind, cases};
+pub use catalogue::plans;
+pub use objects::{OBJECT_BYTES, PATHS, measure_objects};
+pub use page::{matrix, page};
+pub use plan::{Action, Expected, Join, Plan};
+pub use play::play;
+pub use run::{Outcome, run_all};

@@ -1,0 +1,67 @@
+//! Emulated paths between a client and a server, and their addresses.
+
+use emulator::{Driver, Network, RunningDriver, SharedNetwork};
+use linux::Error;
+use linux::clock::Clock;
+use linux::tun::Tun;
+use scenario::Scenario;
+use std::fmt::Write as _;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Third octet of the server's address on its loopback interface, which all paths reach.
+const SERVER_NET: u8 = 255;
+
+/// Address of the client on a path.
+pub(crate) fn client_address(v6: bool, path: u8) -> IpAddr {
+    address(v6, path, 2)
+}
+
+/// Address of the server on a path.
+pub(crate) fn path_address(v6: bool, path: u8) -> IpAddr {
+    address(v6, path, 1)
+}
+
+/// Address to which the client connects.
+pub(crate) fn server_address(v6: bool) -> IpAddr {
+    address(v6, SERVER_NET, 1)
+}
+
+fn address(v6: bool, net: u8, host: u8) -> IpAddr {
+    if v6 {
+        Ipv6Addr::new(0xfd78, u16::from(net), 0, 0, 0, 0, 0, u16::from(host)).into()
+    } else {
+        Ipv4Addr::new(10, 78, net, host).into()
+    }
+}
+
+/// Name of the device of a path.
+pub(crate) fn device_name(path: u8) -> String {
+    format!("path{path}")
+}
+
+/// Starts the emulator, with `realtime` at a real-time priority. `links` has the TOML of each path,
+/// without its name.
+pub(crate) fn start(
+    links: &[String],
+    devices: Vec<[Tun; 2]>,
+    realtime: bool,
+) -> Result<(SharedNetwork, RunningDriver), String> {
+    let mut text = "title = 'interop'\nseed = 1\nduration = '120s'\n[device]\nname = 'client'\n".to_owned();
+    for (path, link) in links.iter().enumerate() {
+        _ = write!(text, "[[path]]\nname = 'path{path}'\nradio = 'huang2012.wifi'\n{link}\n");
+    }
+    text += "[[traffic]]\nkind = 'bulk'\n";
+    let scenario = Scenario::parse("interop", &text, &|_: &str| Err("no files".to_owned()))
+        .map_err(|found| format!("{found:?}\n{text}"))?;
+    let experiment = scenario.experiment;
+    let shared = SharedNetwork::new(Network::new(&experiment), Clock::start());
+    {
+        let (mut network, _) = shared.lock();
+        for path in 0..links.len() {
+            network.set_present(path, true);
+        }
+    }
+    let running =
+        Driver::new(devices, shared.clone()).start(realtime).map_err(|error: Error| error.to_string())?;
+    Ok((shared, running))
+}

@@ -1,0 +1,50 @@
+//! The cases: those of two stacks without privileges, and all of them as root.
+
+use std::path::Path;
+use tandem_interop::{Case, Kind, Outcome, cases, matrix, page, run_all};
+
+/// Cases at once, whose transfers mostly wait for their links.
+const JOBS: usize = 4;
+
+fn expect_success(cases: &[Case]) -> Vec<Outcome> {
+    let outcomes = run_all(cases, JOBS, |_| {});
+    let failed: Vec<String> = outcomes
+        .iter()
+        .filter_map(|outcome| Some(format!("{}: {}", outcome.case, outcome.error.as_ref()?)))
+        .collect();
+    assert!(failed.is_empty(), "{}\n{}", failed.join("\n"), matrix(&outcomes));
+    outcomes
+}
+
+#[test]
+fn two_stacks_interoperate() {
+    let both = |case: &Case| case.client == Kind::Tandem && case.server == Kind::Tandem;
+    let cases: Vec<Case> = cases().into_iter().filter(both).collect();
+    let outcomes = expect_success(&cases);
+    assert!(outcomes.len() > 70);
+}
+
+#[test]
+#[ignore = "needs root"]
+fn needs_root_stack_and_kernel_interoperate() {
+    let mixed = |case: &Case| case.client != case.server;
+    let cases: Vec<Case> = cases().into_iter().filter(mixed).collect();
+    let outcomes = expect_success(&cases);
+    assert!(outcomes.len() > 150);
+}
+
+#[test]
+#[allow(clippy::disallowed_methods, reason = "this test reads and writes a page of the documentation")]
+fn page_lists_all_cases() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/background/interoperation.md");
+    let committed = std::fs::read_to_string(&path).expect("the page exists");
+    let (begin, end) = ("<!-- cases -->\n", "<!-- end of cases -->");
+    let (before, rest) = committed.split_once(begin).expect("the page has a list");
+    let (_, after) = rest.split_once(end).expect("the list has an end");
+    let current = format!("{before}{begin}\n{}\n{end}{after}", page());
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(&path, &current).expect("the page can be written");
+    }
+    let committed = std::fs::read_to_string(&path).expect("the page exists");
+    assert!(committed == current, "{} is out of date: run the test with UPDATE_DOCS=1", path.display());
+}
