@@ -57,6 +57,8 @@ macro_rules! traces {
 
 examples![
     "3g-bluetooth",
+    "bus",
+    "cafe",
     "codel-background",
     "data-allowance",
     "emtcp-mp-prio",
@@ -70,6 +72,7 @@ examples![
     "shared-cells",
     "short-files-tail",
     "silent-outage",
+    "stadium",
     "video",
     "when-needed",
     "wifi-lte",

@@ -178,7 +178,7 @@ impl Channel {
         let snr = libm::pow(10.0, (self.median_db + self.shadowing_db * self.shadow) / 10.0);
         let mut sum = 0.0;
         for _ in 0..self.substeps {
-            sum += efficiency(snr * self.gains[self.state]);
+            sum += spectral_efficiency(snr * self.gains[self.state]);
             self.fade();
         }
         let innovation = libm::sqrt(1.0 - self.correlation * self.correlation);
@@ -200,9 +200,13 @@ impl Channel {
     }
 }
 
-/// Spectral efficiency at a linear SNR, in bit/s/Hz (3GPP TR 36.942, annex A.2).
-fn efficiency(snr: f64) -> f64 {
-    if snr < 0.1 { 0.0 } else { (0.6 * libm::log1p(snr) / core::f64::consts::LN_2).min(4.4) }
+/// Largest spectral efficiency of [`spectral_efficiency`], in bit/s/Hz.
+pub(crate) const MAX_EFFICIENCY: f64 = 4.4;
+
+/// Spectral efficiency at a linear SNR, in bit/s/Hz: the attenuated and truncated Shannon bound of
+/// 3GPP TR 36.942, annex A.2. Zero below -10 dB.
+pub fn spectral_efficiency(snr: f64) -> f64 {
+    if snr < 0.1 { 0.0 } else { (0.6 * libm::log1p(snr) / core::f64::consts::LN_2).min(MAX_EFFICIENCY) }
 }
 
 #[cfg(test)]

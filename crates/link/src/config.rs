@@ -1,5 +1,6 @@
 //! Configuration of links and cells.
 
+use crate::channel::{MAX_EFFICIENCY, spectral_efficiency};
 use crate::loss::Loss;
 use crate::trace::Trace;
 use std::sync::Arc;
@@ -227,6 +228,32 @@ pub struct StationConfig {
     /// station slows all others, because all get equally many frames (Heusse et al. 2003). A slow
     /// LTE user gets the same share of time at a lower throughput.
     pub link_rate: Option<Bitrate>,
+    /// Signal-to-noise ratio of the station, in dB, mean over the fading. The rate of the medium is
+    /// then `rate * efficiency(snr) / 4.4`: the cell's rate is that of the best channel
+    /// ([`spectral_efficiency`](crate::spectral_efficiency)). `link_rate` takes precedence.
+    pub snr_db: Option<f64>,
+}
+
+impl StationConfig {
+    /// Rate of the medium while this station transmits, without fading, in a cell of this rate.
+    pub fn rate(&self, cell_rate: Bitrate) -> Bitrate {
+        match (self.link_rate, self.snr_db) {
+            (Some(rate), _) => rate,
+            (None, Some(db)) => rate_at(cell_rate, snr_from_db(db)),
+            (None, None) => cell_rate,
+        }
+    }
+}
+
+/// Rate at a linear SNR in a cell whose `peak` rate is that of the best channel.
+pub(crate) fn rate_at(peak: Bitrate, snr: f64) -> Bitrate {
+    Bitrate::from_bps((peak.as_bps() as f64 * spectral_efficiency(snr) / MAX_EFFICIENCY) as u64)
+}
+
+/// Linear SNR of a value in dB, which is clamped to the range from -100 to 100 dB.
+pub(crate) fn snr_from_db(db: f64) -> f64 {
+    let db = if db.is_finite() { db.clamp(-100.0, 100.0) } else { -100.0 };
+    libm::pow(10.0, db / 10.0)
 }
 
 impl Default for LinkConfig {
@@ -314,6 +341,7 @@ impl Default for StationConfig {
             outages: Vec::new(),
             impairments: Impairments::default(),
             link_rate: None,
+            snr_db: None,
         }
     }
 }

@@ -22,7 +22,7 @@ mod stats;
 mod trace;
 
 pub use cell::Cell;
-pub use channel::ChannelModel;
+pub use channel::{ChannelModel, spectral_efficiency};
 pub use config::{
     CellConfig, CellKind, Codel, Delay, Fading, Impairments, LinkConfig, Load, QueueLimit, Rate, Reorder,
     StationConfig,

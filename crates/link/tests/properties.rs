@@ -103,9 +103,10 @@ prop_compose! {
 prop_compose! {
     fn station()(
         queue in queue(), delay in delay(), reorder in any::<bool>(), loss in loss(), outages in outages(),
-        link_rate in prop::option::of(bitrate()), impairments in impairments(),
+        link_rate in prop::option::of(bitrate()), snr_db in prop::option::of(-30.0..40.0),
+        impairments in impairments(),
     ) -> StationConfig {
-        StationConfig { queue, delay, reorder, loss, outages, impairments, link_rate }
+        StationConfig { queue, delay, reorder, loss, outages, impairments, link_rate, snr_db }
     }
 }
 

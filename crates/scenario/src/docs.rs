@@ -1,8 +1,8 @@
 //! The documentation of every key, generated from the description.
 
-use crate::format::SCENARIO;
+use crate::format::{CROWD, SCENARIO};
 use core::fmt::Write as _;
-use schema::markdown::{sections, wrap};
+use schema::markdown::{further_sections, sections, wrap};
 
 /// `docs/reference/scenario.md`: every key of the scenario file with type, default and meaning.
 pub fn docs_markdown() -> String {
@@ -18,7 +18,24 @@ pub fn docs_markdown() -> String {
     let settings = settings();
     let prose = [generated, &introduction, units].map(|paragraph| wrap(paragraph, ""));
     let sections = sections(&SCENARIO, "Top of the file");
-    format!("# The scenario file\n\n{}\n\n{settings}\n{sections}", prose.join("\n\n"))
+    let several = further_sections(&CROWD, "Several devices: top of the file", &SCENARIO.with_inner());
+    let about = wrap(&several_devices(), "");
+    format!(
+        "# The scenario file\n\n{}\n\n{settings}\n{sections}\n{SEVERAL}\n\n{about}\n\n{several}",
+        prose.join("\n\n")
+    )
+}
+
+const SEVERAL: &str = "## Several devices";
+
+/// The paragraph about scenarios with several devices.
+fn several_devices() -> String {
+    format!(
+        "{} `tandem run`, `compare` and `check` take such a scenario; `testbed`, `emulate`, `sweep` and \
+         the Python package take one device. Tables that are not below have the keys of a scenario with one \
+         device.",
+        CROWD.doc
+    )
 }
 
 /// The section about keys on the command line.
@@ -45,6 +62,7 @@ fn settings() -> String {
         ("path.wifi.down.trace=walk.csv", "a file beside the scenario; the path has no `rate` then"),
         ("transport.scheduler=min-rtt,blest,ecf", "three cases, with `--vary`"),
         ("seed=7", "a key at the top of the file"),
+        ("adoption.qoe=0,0.25,0.5,1", "shares of several devices with a policy, with `--vary`"),
     ];
     let mut text = String::from("## Keys on the command line: `--set`, `--vary`\n\n");
     for paragraph in paragraphs {

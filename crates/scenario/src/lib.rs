@@ -6,6 +6,7 @@
 //! it. The crate opens no file: traces and radio profiles come through [`Files`].
 
 mod build;
+mod crowd;
 mod docs;
 mod files;
 mod format;
@@ -13,6 +14,7 @@ mod setting;
 mod short_key;
 mod used_trace;
 
+pub use crowd::{Crowd, Kind};
 pub use docs::docs_markdown;
 pub use files::{Files, InputFile, KeptFiles};
 pub use schema::{Diagnostic, Place};
@@ -40,17 +42,35 @@ pub struct Scenario {
     pub traces: Vec<UsedTrace>,
     /// Files that the scenario names, in the order of their first use.
     pub files: Vec<InputFile>,
+    /// The devices, if there are several; `experiment` is then that of the first kind.
+    pub crowd: Option<Crowd>,
     generated: Vec<Generated>,
 }
 
 impl Scenario {
-    /// Reads the text of a scenario; `name` is the name of the file in messages.
+    /// Reads the text of a scenario of one device; `name` is the name of the file in messages.
+    ///
+    /// # Errors
+    /// Every problem, in the order of the file. A scenario of several devices is a problem.
+    pub fn parse(name: &str, text: &str, files: &dyn Files) -> Result<Self, Vec<Diagnostic>> {
+        Self::read(name, text, files, false)
+    }
+
+    /// Reads the text of a scenario of one or several devices.
     ///
     /// # Errors
     /// Every problem, in the order of the file.
-    pub fn parse(name: &str, text: &str, files: &dyn Files) -> Result<Self, Vec<Diagnostic>> {
+    pub fn parse_any(name: &str, text: &str, files: &dyn Files) -> Result<Self, Vec<Diagnostic>> {
+        Self::read(name, text, files, true)
+    }
+
+    fn read(name: &str, text: &str, files: &dyn Files, takes_several: bool) -> Result<Self, Vec<Diagnostic>> {
         let recorder = Recorder::new(files);
-        let built = schema::read(name, text, &format::SCENARIO, |root, problems| {
+        let tables = [&format::SCENARIO, &format::CROWD];
+        let built = schema::read_one_or_several((name, text), "device", tables, |root, problems| {
+            if !takes_several && core::ptr::eq(root.table, &raw const format::CROWD) {
+                crowd::refuse(root, problems);
+            }
             build::build(root, problems, &recorder)
         })?;
         let title = if built.title.trim().is_empty() { file_stem(name).to_owned() } else { built.title };
@@ -62,6 +82,7 @@ impl Scenario {
             traces: built.traces,
             files: recorder.into_files(),
             generated: built.generated,
+            crowd: built.crowd,
         })
     }
 
@@ -99,7 +120,7 @@ impl Scenario {
 /// It covers single values. Rules about several keys, such as a path over a cell that does not
 /// exist, are left to [`Scenario::parse`].
 pub fn json_schema() -> serde_json::Value {
-    schema::json_schema(&format::SCENARIO, "Tandem scenario")
+    schema::json_schema_one_or_several("device", [&format::SCENARIO, &format::CROWD], "Tandem scenario")
 }
 
 /// The name without folders and extension.

@@ -1,6 +1,6 @@
 //! Shortened keys of settings: `wifi.trace` for `path.wifi.down.trace`.
 
-use crate::format::SCENARIO;
+use crate::format::{CROWD, SCENARIO};
 use crate::setting::{Setting, SettingError};
 use toml_edit::{DocumentMut, Item, TableLike, Value};
 
@@ -13,8 +13,11 @@ impl Setting {
     /// [`SettingError::Ambiguous`] if several keys fit.
     pub fn resolve(&self, source: &str) -> Result<Self, SettingError> {
         let Some((last, parents)) = self.parts().split_last() else { return Ok(self.clone()) };
-        let is_whole =
-            SCENARIO.keys.iter().any(|key| self.parts().first().is_some_and(|part| part == key.name));
+        let is_whole = SCENARIO
+            .keys
+            .iter()
+            .chain(CROWD.keys)
+            .any(|key| self.parts().first().is_some_and(|part| part == key.name));
         let Ok(document) = source.parse::<DocumentMut>() else { return Ok(self.clone()) };
         if is_whole {
             return Ok(self.clone());

@@ -44,6 +44,8 @@ start = "1s"
 stop = "20s"
 "#;
 
+const DEVICES: &str = include_str!("../../../scenarios/bus.toml");
+
 const PIECES: [&str; 34] = [
     "",
     "0",
@@ -104,6 +106,15 @@ fn check(name: &str, bytes: &[u8], file: &str) {
             points_into(d);
         }
     }
+    let Ok(text) = core::str::from_utf8(bytes) else { return };
+    match Scenario::parse_any(name, text, &files) {
+        Ok(scenario) => {
+            if let Some(crowd) = scenario.crowd {
+                assert_eq!(crowd.draw(units::Seed::new(1)).devices.len(), crowd.count());
+            }
+        }
+        Err(found) => found.iter().for_each(points_into),
+    }
 }
 
 fn points_into(d: &Diagnostic) {
@@ -140,6 +151,22 @@ proptest! {
         edits in proptest::collection::vec((any::<u16>(), 0..PIECES.len()), 1..4),
     ) {
         let mut lines: Vec<String> = VALID.lines().map(str::to_owned).collect();
+        for (at, piece) in edits {
+            let line = usize::from(at) % lines.len();
+            if let Some((key, _)) = lines[line].split_once('=') {
+                lines[line] = format!("{key}= {}", PIECES[piece]);
+            } else {
+                lines.remove(line);
+            }
+        }
+        check("s.toml", lines.join("\n").as_bytes(), TRACE);
+    }
+
+    #[test]
+    fn replaced_values_of_several_devices_do_not_panic(
+        edits in proptest::collection::vec((any::<u16>(), 0..PIECES.len()), 1..4),
+    ) {
+        let mut lines: Vec<String> = DEVICES.lines().map(str::to_owned).collect();
         for (at, piece) in edits {
             let line = usize::from(at) % lines.len();
             if let Some((key, _)) = lines[line].split_once('=') {

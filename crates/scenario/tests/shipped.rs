@@ -36,7 +36,7 @@ fn shipped_scenarios_are_valid() {
     let all = shipped();
     assert!(all.len() >= 9, "only {} scenarios", all.len());
     for (name, text) in all {
-        match Scenario::parse(&name, &text, &read) {
+        match Scenario::parse_any(&name, &text, &read) {
             Ok(scenario) => {
                 assert!(!scenario.experiment.paths.is_empty());
                 assert!(text.starts_with("# "), "{name} opens with its story");

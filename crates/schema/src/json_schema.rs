@@ -20,6 +20,25 @@ pub fn json_schema(root: &'static Table, title: &str) -> Value {
     schema
 }
 
+/// The JSON Schema of a file that [`read_one_or_several`](crate::read_one_or_several) reads.
+pub fn json_schema_one_or_several(
+    key: &'static str,
+    [one, several]: [&'static Table; 2],
+    title: &str,
+) -> Value {
+    let mut defs = Map::new();
+    let (one, several) = (table_schema(one, &mut defs), table_schema(several, &mut defs));
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": title,
+        "type": "object",
+        "if": { "properties": { key: { "type": "array" } }, "required": [key] },
+        "then": several,
+        "else": one,
+        "$defs": Value::Object(defs),
+    })
+}
+
 fn table_schema(table: &'static Table, defs: &mut Map<String, Value>) -> Value {
     let mut properties = Map::new();
     for key in table.keys {

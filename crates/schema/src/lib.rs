@@ -20,7 +20,7 @@ mod syntax;
 pub mod value_type;
 
 pub use diagnostic::{Diagnostic, Invalid, Place, Problems, Source};
-pub use json_schema::json_schema;
+pub use json_schema::{json_schema, json_schema_one_or_several};
 pub use key_path::key_at;
 pub use node::{Fields, Node, Value};
 pub use removed::removed_key_hint;
@@ -43,12 +43,39 @@ pub fn read<T>(
     shape: &'static shape::Table,
     build: impl FnOnce(&Fields, &mut Problems<'_>) -> T,
 ) -> Result<T, Vec<Diagnostic>> {
+    read_selected(name, text, |_| shape, build)
+}
+
+/// Like [`read`](read()), against `several` if the value of `key` is a list, else against `one`.
+/// [`Fields::table`] of the root tells which.
+///
+/// # Errors
+/// As `read`.
+pub fn read_one_or_several<T>(
+    (name, text): (&str, &str),
+    key: &str,
+    [one, several]: [&'static shape::Table; 2],
+    build: impl FnOnce(&Fields, &mut Problems<'_>) -> T,
+) -> Result<T, Vec<Diagnostic>> {
+    let select = |table: &DeTable<'_>| match table.get(key).map(toml::Spanned::get_ref) {
+        Some(toml::de::DeValue::Array(_)) => several,
+        _ => one,
+    };
+    read_selected(name, text, select, build)
+}
+
+fn read_selected<T>(
+    name: &str,
+    text: &str,
+    select: impl FnOnce(&DeTable<'_>) -> &'static shape::Table,
+    build: impl FnOnce(&Fields, &mut Problems<'_>) -> T,
+) -> Result<T, Vec<Diagnostic>> {
     let mut problems = Problems::new(Source::new(name, text));
     let (table, errors) = DeTable::parse_recoverable(text);
     if !errors.is_empty() {
         return Err(syntax::report(errors, problems));
     }
-    let root = read::read_table(shape, table.get_ref(), 0..0, &mut problems);
+    let root = read::read_table(select(table.get_ref()), table.get_ref(), 0..0, &mut problems);
     let built = build(&root, &mut problems);
     if problems.found.is_empty() { Ok(built) } else { Err(problems.into_sorted()) }
 }

@@ -8,8 +8,14 @@ const PROSE_WIDTH: usize = 100;
 
 /// A section for each table of a file, headed `root_title` for the outermost one.
 pub fn sections(root: &'static Table, root_title: &str) -> String {
+    further_sections(root, root_title, &[])
+}
+
+/// Like [`sections`], without the tables `known`, which have their sections elsewhere on the page.
+pub fn further_sections(root: &'static Table, root_title: &str, known: &[&'static Table]) -> String {
+    let is_new = |table: &&'static Table| !known.iter().any(|other| core::ptr::eq(*other, *table));
     let mut out = String::new();
-    for table in root.with_inner() {
+    for table in root.with_inner().into_iter().filter(is_new) {
         let is_root = core::ptr::eq(table, root);
         let title = if is_root { root_title.to_owned() } else { capitalise(&table.id().replace('-', " ")) };
         let _ = writeln!(out, "## {title}\n");

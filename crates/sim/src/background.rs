@@ -12,6 +12,8 @@ use wire::{Segment, Span};
 #[derive(Debug)]
 pub struct Background {
     pub(crate) spec: BackgroundSpec,
+    /// Index in the network of the device's first path.
+    pub(crate) first_path: usize,
     packets: Packets,
     pub(crate) offered: u64,
     pub(crate) offered_bytes: u64,
@@ -31,6 +33,7 @@ impl Background {
     fn new(spec: &BackgroundSpec, seed: Seed) -> Self {
         Self {
             spec: *spec,
+            first_path: 0,
             packets: Packets::new(spec.packets, spec.start..spec.stop.unwrap_or(Instant::MAX), seed),
             offered: 0,
             offered_bytes: 0,
@@ -77,7 +80,7 @@ impl Background {
         let headers = Segment::<Span>::HEADER_LEN as u32 + IP_HEADER_BYTES;
         segment.payload = Span::new(now.as_nanos(), size.saturating_sub(headers));
         let down = self.spec.direction == Direction::Down;
-        let label = PacketLabel { connection: number as u16, path: self.spec.path as u8, down };
+        let label = PacketLabel::new(number, self.first_path + self.spec.path, down);
         Some((size, label, segment))
     }
 

@@ -1,6 +1,7 @@
 //! Builds the outcome of a run from its counters. The emulator uses the same conversions.
 
 use crate::background::Background;
+use crate::cells::{CellOutcome, CrowdOutcome};
 use crate::connection::Connection;
 use crate::delay::{message_name, video_delays};
 use crate::delivery::DeliveryRecorder;
@@ -11,7 +12,7 @@ use crate::outcome::{
     PathOutcome, Timeline,
 };
 use crate::series::Series;
-use crate::world::World;
+use crate::world::{Member, World};
 use link::LinkStats;
 use middlebox::{MiddleboxConfig, MiddleboxStats};
 use mptcp::{Endpoint, Mode, PathId};
@@ -163,38 +164,66 @@ pub fn goodput_span(config: &TrafficConfig, completed_s: Option<f64>, duration: 
     completed_s.unwrap_or_else(|| config.stop.unwrap_or(end).min(end).since(config.start).as_secs_f64())
 }
 
-/// Builds the outcome of a run that has ended.
-pub(crate) fn build_outcome(mut world: World<'_>, series: Series, policy_changes: u64) -> Outcome {
-    let experiment = world.experiment;
+/// Builds the outcome of a run that has ended. `devices` has the series and the changes of policy
+/// of each device.
+pub(crate) fn build_outcome(
+    mut world: World<'_>,
+    devices: impl Iterator<Item = (Series, u64)>,
+    cells: Vec<CellOutcome>,
+) -> CrowdOutcome {
+    let members = core::mem::take(&mut world.devices);
+    let mut deliveries = core::mem::take(&mut world.delivery_recorders).into_iter();
+    let outcome = |(member, (series, changes)): (&Member<'_>, (Series, u64))| Outcome {
+        deliveries: deliveries
+            .by_ref()
+            .take(member.connections.len())
+            .map(DeliveryRecorder::into_outcome)
+            .collect(),
+        capture: world.capture.take().map(crate::capture::Capture::into_bytes),
+        ..device_outcome(&mut world, member, series, changes)
+    };
+    let devices = members.iter().zip(devices).map(outcome).collect();
+    CrowdOutcome { devices, cells }
+}
+
+/// Outcome of a device, without deliveries and capture.
+fn device_outcome(
+    world: &mut World<'_>,
+    member: &Member<'_>,
+    series: Series,
+    policy_changes: u64,
+) -> Outcome {
+    let experiment = member.experiment;
     let mut paths = Vec::new();
     let mut timelines = Vec::new();
-    for (i, (spec, path)) in experiment.paths.iter().zip(&world.network.paths).enumerate() {
-        let totals = path_totals(path, PathId(i as u8), &world.network, &world.connections);
+    let members_paths = &world.network.paths[member.paths.clone()];
+    let own = &mut world.connections[member.connections.clone()];
+    for (i, (spec, path)) in experiment.paths.iter().zip(members_paths).enumerate() {
+        let totals = path_totals(path, PathId(i as u8), &world.network, own);
         let chain = path.middleboxes.iter().flat_map(|chain| chain.stats());
         let middleboxes = chain.map(|(config, stats)| MiddleboxOutcome::of(config, &stats)).collect();
         paths.push(totals.outcome(spec, experiment.duration, middleboxes));
         timelines.push(totals.timeline(spec));
     }
     let now = world.now;
-    let connections: Vec<ConnectionOutcome> = world
-        .connections
-        .iter_mut()
-        .map(|connection| connection_outcome(connection, experiment, now))
-        .collect();
-    let meters: Vec<&Meter> = world.network.paths.iter().map(|path| &path.meters[0]).collect();
+    let segments = own.iter().map(|connection| connection.segments).sum();
+    let connections: Vec<ConnectionOutcome> =
+        own.iter_mut().map(|connection| connection_outcome(connection, experiment, now)).collect();
+    let meters: Vec<&Meter> = members_paths.iter().map(|path| &path.meters[0]).collect();
     let device = DeviceOutcome::of(experiment, &meters, &connections, policy_changes);
+    let background = world.background[member.background.clone()].iter();
     Outcome {
         seed: experiment.seed.get(),
         duration_s: experiment.duration.as_secs_f64(),
         device,
         connections,
         paths,
-        background: world.background.iter().map(|flow| BackgroundOutcome::of(flow, experiment)).collect(),
-        deliveries: world.delivery_recorders.into_iter().map(DeliveryRecorder::into_outcome).collect(),
-        segments: world.segments,
+        background: background.map(|flow| BackgroundOutcome::of(flow, experiment)).collect(),
+        deliveries: Vec::new(),
+        segments,
         series,
         timelines,
-        capture: world.capture.map(crate::capture::Capture::into_bytes),
+        capture: None,
     }
 }
 

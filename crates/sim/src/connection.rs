@@ -2,7 +2,7 @@
 
 use crate::delay::{DelayRecorder, HeadOfLine, HeadOfLineOutcome};
 use crate::delivery::Side;
-use crate::experiment::{Experiment, Hop, PathSpec, Protocol};
+use crate::experiment::{CellSpec, Experiment, Hop, PathSpec, Protocol};
 use crate::video::VideoExchange;
 use link::Rate;
 use mptcp::{Endpoint, PathId};
@@ -34,6 +34,12 @@ pub(crate) struct Connection {
     /// Bytes read by the receiving application.
     pub(crate) delivered: u64,
     pub(crate) last_byte: Option<Instant>,
+    /// Segments that reached an endpoint.
+    pub(crate) segments: u64,
+    /// Index of the device.
+    pub(crate) device: usize,
+    /// Index in the network of the device's first path.
+    pub(crate) first_path: usize,
     /// Bytes that the receiving end holds beyond a gap.
     out_of_order: u64,
     /// Stream offset after the first undelivered message; [`u64::MAX`] if there is none.
@@ -91,6 +97,7 @@ impl TransportConfigs {
 impl Connection {
     pub(crate) fn new(
         experiment: &Experiment,
+        cells: &[CellSpec],
         transports: &TransportConfigs,
         config: &TrafficConfig,
         seed: Seed,
@@ -104,6 +111,9 @@ impl Connection {
         let mut connection = Self {
             delivered: 0,
             last_byte: None,
+            segments: 0,
+            device: 0,
+            first_path: 0,
             out_of_order: 0,
             message_end: u64::MAX,
             deadlines: [Instant::MAX; 2],
@@ -130,10 +140,16 @@ impl Connection {
             config: config.clone(),
         };
         if uses_energy_costs {
-            let costs = energy_costs(experiment, config.direction);
+            let costs = energy_costs(experiment, cells, config.direction);
             connection.sender().set_energy_costs(&costs);
         }
         connection
+    }
+
+    /// Number of a path of the network among those of the device.
+    #[inline]
+    pub(crate) fn local_path(&self, path: usize) -> PathId {
+        PathId((path - self.first_path) as u8)
     }
 
     /// Path of a connection that uses a single one.
@@ -292,6 +308,7 @@ impl Connection {
     /// Passes a segment to an endpoint; then its application reads or writes.
     #[inline]
     pub(crate) fn on_segment(&mut self, now: Instant, end: End, path: PathId, segment: &Segment<Span>) {
+        self.segments += 1;
         self.end(end).handle_segment(now, path, segment);
         match self.roles[end as usize] {
             EndRole::Reader => self.read(now, path, segment.payload),
@@ -355,7 +372,7 @@ impl Connection {
 
 /// Energy per byte on each path, in joules: the power of the active radio at the path's rate,
 /// divided by that rate.
-fn energy_costs(experiment: &Experiment, direction: Direction) -> Vec<f64> {
+fn energy_costs(experiment: &Experiment, cells: &[CellSpec], direction: Direction) -> Vec<f64> {
     let cost = |path: &PathSpec| {
         let (hop, radio) = match direction {
             Direction::Down => (&path.down, radio::Direction::Down),
@@ -367,7 +384,7 @@ fn energy_costs(experiment: &Experiment, direction: Direction) -> Vec<f64> {
                 Rate::Steps(steps) => steps.first().map_or(Bitrate::from_bps(0), |&(_, rate)| rate),
                 Rate::Trace(trace) => trace.mean_rate(),
             },
-            Hop::Cell { cell, station } => station.link_rate.unwrap_or(experiment.cells[*cell].config.rate),
+            Hop::Cell { cell, station } => station.rate(cells[*cell].config.rate),
         };
         path.profile.energy_per_mbit_in(radio, rate) / 125_000.0
     };

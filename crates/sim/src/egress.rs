@@ -4,7 +4,7 @@ use crate::capture::Capture;
 use crate::delivery::{DeliveryRecorder, Side};
 use crate::event_queue::EventQueue;
 use crate::event_source::{EventSlots, EventSource};
-use crate::network::{IP_HEADER_BYTES, Network};
+use crate::network::{IP_HEADER_BYTES, MediumScheduler, Network};
 use crate::packet::PacketLabel;
 use radio::Direction;
 use units::Instant;
@@ -33,26 +33,26 @@ impl Egress<'_> {
     #[inline]
     pub(crate) fn send(self, label: PacketLabel, segment: &Segment<Span>) -> NextHop {
         let size = segment.wire_len() as u32 + IP_HEADER_BYTES;
-        let path = &mut self.network.paths[usize::from(label.path)];
-        if !label.down {
+        let path = &mut self.network.paths[label.path()];
+        if !label.is_down() {
             if !path.present {
                 return NextHop::Medium;
             }
             path.count(self.now, Direction::Up, size);
             path.payload_up += u64::from(segment.payload.len);
             if let Some(capture) = self.capture {
-                let (connection, path) = (usize::from(label.connection), usize::from(label.path));
-                capture.packet(self.now, connection, path, false, segment);
+                capture.packet(self.now, usize::from(label.connection), label.path(), false, segment);
             }
         }
         if let Some((side, recorder)) = self.recorder {
             record_departure(recorder, self.now, side, segment);
         }
-        if let Some(middleboxes) = path.middleboxes.as_mut().filter(|_| label.down) {
+        if let Some(middleboxes) = path.middleboxes.as_mut().filter(|_| label.is_down()) {
             middleboxes.push(self.now, label.passing(segment));
             return NextHop::Middleboxes;
         }
-        self.network.send(self.now, size, label, segment, self.queue, self.slots);
+        let scheduler = MediumScheduler { queue: self.queue, slots: self.slots };
+        self.network.send(self.now, size, label, segment, scheduler);
         NextHop::Medium
     }
 }

@@ -1,7 +1,7 @@
 //! Event sources of a run, and their slots in its event queue.
 
 use crate::event_queue::{EventQueue, Slot};
-use crate::experiment::Experiment;
+use crate::experiment::{Experiment, Setup};
 
 /// Subject of a scheduled event.
 #[derive(Debug, Clone, Copy)]
@@ -16,8 +16,12 @@ pub(crate) enum EventSource {
     App(usize),
     /// The interface of a path comes up or goes away.
     Path(usize),
-    Policy,
-    Recorder,
+    /// The policy of a device.
+    Policy(usize),
+    /// The recorder of a device.
+    Recorder(usize),
+    /// The recorder of the cells' load.
+    Cells,
     /// A background flow sends a datagram.
     Background(usize),
     /// A segment leaves the middleboxes of a path.
@@ -32,30 +36,33 @@ pub(crate) struct EventSlots {
     servers: Vec<Slot>,
     apps: Vec<Slot>,
     paths: Vec<Slot>,
-    policy: Slot,
-    recorder: Slot,
+    policies: Vec<Slot>,
+    recorders: Vec<Slot>,
+    cells: Slot,
     background: Vec<Slot>,
     middleboxes: Vec<Slot>,
 }
 
 impl EventSlots {
     /// Adds all sources of a run to its queue.
-    pub(crate) fn new(queue: &mut EventQueue<EventSource>, experiment: &Experiment, media: usize) -> Self {
+    pub(crate) fn new(queue: &mut EventQueue<EventSource>, setup: &Setup<'_>, media: usize) -> Self {
         let media = (0..media).map(|i| queue.add_frequent(EventSource::Medium(i))).collect();
         let mut add = |count, source: fn(usize) -> EventSource| -> Vec<Slot> {
             (0..count).map(|i| queue.add(source(i))).collect()
         };
-        let (connections, paths) = (experiment.traffic.len(), experiment.paths.len());
+        let total = |count: fn(&Experiment) -> usize| setup.devices.iter().map(count).sum();
+        let (connections, paths) = (total(|e| e.traffic.len()), total(|e| e.paths.len()));
         Self {
             media,
             clients: add(connections, EventSource::Client),
             servers: add(connections, EventSource::Server),
             apps: add(connections, EventSource::App),
             paths: add(paths, EventSource::Path),
-            background: add(experiment.background.len(), EventSource::Background),
+            background: add(total(|e| e.background.len()), EventSource::Background),
             middleboxes: add(paths, EventSource::Middleboxes),
-            policy: queue.add(EventSource::Policy),
-            recorder: queue.add(EventSource::Recorder),
+            policies: add(setup.devices.len(), EventSource::Policy),
+            recorders: add(setup.devices.len(), EventSource::Recorder),
+            cells: queue.add(EventSource::Cells),
         }
     }
 
@@ -67,8 +74,9 @@ impl EventSlots {
             EventSource::Server(i) => self.servers[i],
             EventSource::App(i) => self.apps[i],
             EventSource::Path(i) => self.paths[i],
-            EventSource::Policy => self.policy,
-            EventSource::Recorder => self.recorder,
+            EventSource::Policy(i) => self.policies[i],
+            EventSource::Recorder(i) => self.recorders[i],
+            EventSource::Cells => self.cells,
             EventSource::Background(i) => self.background[i],
             EventSource::Middleboxes(i) => self.middleboxes[i],
         }

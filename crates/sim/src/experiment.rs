@@ -34,6 +34,73 @@ pub struct Experiment {
     pub capture: bool,
 }
 
+/// Several devices that share cells, simulated together in one event loop. The same crowd gives the
+/// same [`CrowdOutcome`](crate::CrowdOutcome), byte for byte.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Crowd {
+    /// Seed of the cells and of their backhauls. Each device has the seed of its own experiment.
+    pub seed: Seed,
+    /// Simulated time, also that of the devices' experiments.
+    pub duration: Duration,
+    /// Sampling interval of the cells' load; zero records none.
+    pub sample: Duration,
+    /// Shared media, in place of [`Experiment::cells`]. Stations refer to them by index.
+    pub cells: Vec<CellSpec>,
+    /// Links or stations behind cells.
+    pub backhauls: Vec<Backhaul>,
+    /// The devices, each with its paths, transport and traffic.
+    pub devices: Vec<Experiment>,
+}
+
+/// Connection of a cell's access point to the network. It carries the packets of all stations.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Backhaul {
+    /// Index of the cell into [`Crowd::cells`].
+    pub cell: usize,
+    /// Towards the cell. A station belongs to another cell.
+    pub down: Hop,
+    /// From the cell to the network.
+    pub up: Hop,
+}
+
+/// The parts of a [`Crowd`], or those of an [`Experiment`], which is a crowd of one device.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Setup<'a> {
+    pub(crate) seed: Seed,
+    pub(crate) duration: Duration,
+    /// Sampling interval of the cells' load; zero records none.
+    pub(crate) cell_sample: Duration,
+    pub(crate) cells: &'a [CellSpec],
+    pub(crate) backhauls: &'a [Backhaul],
+    pub(crate) devices: &'a [Experiment],
+}
+
+impl<'a> From<&'a Crowd> for Setup<'a> {
+    fn from(crowd: &'a Crowd) -> Self {
+        Self {
+            seed: crowd.seed,
+            duration: crowd.duration,
+            cell_sample: crowd.sample,
+            cells: &crowd.cells,
+            backhauls: &crowd.backhauls,
+            devices: &crowd.devices,
+        }
+    }
+}
+
+impl<'a> From<&'a Experiment> for Setup<'a> {
+    fn from(experiment: &'a Experiment) -> Self {
+        Self {
+            seed: experiment.seed,
+            duration: experiment.duration,
+            cell_sample: Duration::ZERO,
+            cells: &experiment.cells,
+            backhauls: &[],
+            devices: core::slice::from_ref(experiment),
+        }
+    }
+}
+
 /// The device under study.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Device {

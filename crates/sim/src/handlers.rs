@@ -3,11 +3,10 @@
 use crate::connection::End;
 use crate::event_source::EventSource;
 use crate::ingress::{Ingress, Receiver, record_arrival};
-use crate::network::{IP_HEADER_BYTES, Medium};
+use crate::network::{IP_HEADER_BYTES, Medium, MediumScheduler};
 use crate::packet::PacketLabel;
 use crate::world::World;
 use middlebox::TransitSegment;
-use mptcp::PathId;
 use radio::Direction;
 
 impl World<'_> {
@@ -18,13 +17,13 @@ impl World<'_> {
         while let Some((size, label)) = self.receive(i) {
             let ingress = Ingress {
                 now: self.now,
+                medium: i,
                 paths: &mut self.network.paths,
                 capture: &mut self.capture,
                 background: &mut self.background,
             };
             match ingress.deliver(&mut self.connections, size, label, &self.incoming) {
                 Some(Receiver::End(connection, end)) => {
-                    self.segments += 1;
                     if !self.delivery_recorders.is_empty() {
                         let recorder = &mut self.delivery_recorders[connection];
                         let connection = &self.connections[connection];
@@ -33,6 +32,10 @@ impl World<'_> {
                     self.settle_end(connection, end);
                 }
                 Some(Receiver::Middleboxes(path)) => self.schedule_middleboxes(path),
+                Some(Receiver::Port(port)) => {
+                    let scheduler = MediumScheduler { queue: &mut self.queue, slots: &self.slots };
+                    self.network.push((self.now, port), size, label, &self.incoming, scheduler);
+                }
                 Some(Receiver::Background) | None => {}
             }
         }
@@ -64,14 +67,15 @@ impl World<'_> {
         let now = self.now;
         let number = self.connections.len() + i;
         while let Some((size, label, segment)) = self.background[i].send(now, number) {
-            let path = &mut self.network.paths[usize::from(label.path)];
-            if !label.down {
+            let path = &mut self.network.paths[label.path()];
+            if !label.is_down() {
                 if !path.present {
                     continue;
                 }
                 path.count(now, Direction::Up, size);
             }
-            self.network.send(now, size, label, &segment, &mut self.queue, &self.slots);
+            let scheduler = MediumScheduler { queue: &mut self.queue, slots: &self.slots };
+            self.network.send(now, size, label, &segment, scheduler);
         }
         let next = self.background[i].next();
         self.schedule(EventSource::Background(i), next);
@@ -81,23 +85,23 @@ impl World<'_> {
     /// device.
     pub(crate) fn on_middleboxes(&mut self, path: usize) {
         let now = self.now;
-        let id = PathId(path as u8);
         while let Some(TransitSegment { from_device, flow, segment }) =
             self.network.paths[path].middleboxes.as_mut().and_then(|chain| chain.poll(now))
         {
             let i = flow as usize;
             if from_device {
-                self.segments += 1;
-                self.connections[i].on_segment(now, End::Server, id, &segment);
+                let connection = &mut self.connections[i];
+                connection.on_segment(now, End::Server, connection.local_path(path), &segment);
                 if !self.delivery_recorders.is_empty() {
                     let recorder = &mut self.delivery_recorders[i];
                     record_arrival(recorder, now, &self.connections[i], End::Server, &segment);
                 }
                 self.settle_end(i, End::Server);
             } else {
-                let label = PacketLabel { connection: i as u16, path: id.0, down: true };
+                let label = PacketLabel::new(i, path, true);
                 let size = segment.wire_len() as u32 + IP_HEADER_BYTES;
-                self.network.send(now, size, label, &segment, &mut self.queue, &self.slots);
+                let scheduler = MediumScheduler { queue: &mut self.queue, slots: &self.slots };
+                self.network.send(now, size, label, &segment, scheduler);
             }
         }
         self.schedule_middleboxes(path);

@@ -4,9 +4,9 @@ use crate::background::Background;
 use crate::capture::Capture;
 use crate::connection::{Connection, End};
 use crate::delivery::DeliveryRecorder;
+use crate::media::Port;
 use crate::network::Path;
 use crate::packet::PacketLabel;
-use mptcp::PathId;
 use radio::Direction;
 use units::Instant;
 use wire::{Segment, Span};
@@ -18,12 +18,16 @@ pub(crate) enum Receiver {
     End(usize, End),
     /// The middleboxes of the path with this index.
     Middleboxes(usize),
+    /// The next medium of its path.
+    Port(Port),
     Background,
 }
 
 /// State that an arriving packet touches, apart from its medium and its connection.
 pub(crate) struct Ingress<'a> {
     pub(crate) now: Instant,
+    /// Index of the medium that the packet leaves.
+    pub(crate) medium: usize,
     pub(crate) paths: &'a mut [Path],
     pub(crate) capture: &'a mut Option<Capture>,
     pub(crate) background: &'a mut [Background],
@@ -40,23 +44,26 @@ impl Ingress<'_> {
         label: PacketLabel,
         segment: &Segment<Span>,
     ) -> Option<Receiver> {
-        let (i, path_index) = (usize::from(label.connection), usize::from(label.path));
+        let (i, path_index, down) = (usize::from(label.connection), label.path(), label.is_down());
         let path = &mut self.paths[path_index];
+        if let Some(port) = path.next_port(down, self.medium) {
+            return Some(Receiver::Port(port));
+        }
         if !path.present {
             return None;
         }
         let Some(connection) = connections.get_mut(i) else {
-            if label.down {
+            if down {
                 path.count(self.now, Direction::Down, bytes);
             }
             self.background.get_mut(i - connections.len())?.receive(self.now, bytes, segment);
             return Some(Receiver::Background);
         };
-        if let Some(middleboxes) = path.middleboxes.as_mut().filter(|_| !label.down) {
+        if let Some(middleboxes) = path.middleboxes.as_mut().filter(|_| !down) {
             middleboxes.push(self.now, label.passing(segment));
             return Some(Receiver::Middleboxes(path_index));
         }
-        let end = if label.down {
+        let end = if down {
             path.count(self.now, Direction::Down, bytes);
             path.payload_down += u64::from(segment.payload.len);
             if let Some(capture) = self.capture {
@@ -66,7 +73,7 @@ impl Ingress<'_> {
         } else {
             End::Server
         };
-        connection.on_segment(self.now, end, PathId(label.path), segment);
+        connection.on_segment(self.now, end, connection.local_path(path_index), segment);
         Some(Receiver::End(i, end))
     }
 }

@@ -10,6 +10,7 @@
 mod background;
 mod build_outcome;
 mod capture;
+mod cells;
 mod connection;
 mod delay;
 mod delivery;
@@ -34,6 +35,7 @@ mod world;
 pub use background::Background;
 pub use build_outcome::{PathTotals, goodput_span};
 pub use capture::SNAPLEN;
+pub use cells::{CellOutcome, CellPackets, CellSample, CrowdOutcome};
 pub use delay::{
     DelayRecorder, Distribution, HeadOfLineOutcome, Samples, WaitedFor, message_name, video_delays,
 };
@@ -42,7 +44,9 @@ pub use delivery::{
     WorkOutcome,
 };
 pub use event_queue::{EventQueue, Slot};
-pub use experiment::{BackgroundSpec, CellSpec, Device, Experiment, Hop, PathSpec, Protocol, Transport};
+pub use experiment::{
+    BackgroundSpec, Backhaul, CellSpec, Crowd, Device, Experiment, Hop, PathSpec, Protocol, Transport,
+};
 pub use log_clock::simulated_time;
 pub use media::{Medium, Port, Ports, media};
 pub use outcome::{
@@ -53,21 +57,22 @@ pub use series::{Series, SeriesColumn};
 pub use video::app_state;
 
 use core::ops::ControlFlow;
+use experiment::Setup;
 use simulation::Simulation;
 
 /// Simulates one experiment from beginning to end.
 pub fn run(experiment: &Experiment) -> Outcome {
-    let mut simulation = Simulation::new(experiment);
+    let mut simulation = Simulation::new(Setup::from(experiment));
     let _ = simulation.run(&mut |_| ControlFlow::Continue(()));
-    simulation.into_outcome()
+    of_one_device(simulation)
 }
 
 /// Simulates one experiment and also records the deliveries of each connection
 /// ([`Outcome::deliveries`]). The rest of the outcome is the same as that of [`run`].
 pub fn run_recorded(experiment: &Experiment) -> Outcome {
-    let mut simulation = Simulation::new(experiment).with_deliveries();
+    let mut simulation = Simulation::new(Setup::from(experiment)).with_deliveries();
     let _ = simulation.run(&mut |_| ControlFlow::Continue(()));
-    simulation.into_outcome()
+    of_one_device(simulation)
 }
 
 /// Simulates one experiment; calls `progress` from time to time with the completed share, from 0 to 1.
@@ -76,6 +81,16 @@ pub fn run_until(
     experiment: &Experiment,
     progress: &mut dyn FnMut(f64) -> ControlFlow<()>,
 ) -> Option<Outcome> {
-    let mut simulation = Simulation::new(experiment);
+    let mut simulation = Simulation::new(Setup::from(experiment));
+    simulation.run(progress).is_continue().then(|| of_one_device(simulation))
+}
+
+/// Simulates several devices that share cells; `progress` as for [`run_until`].
+pub fn run_crowd(crowd: &Crowd, progress: &mut dyn FnMut(f64) -> ControlFlow<()>) -> Option<CrowdOutcome> {
+    let mut simulation = Simulation::new(Setup::from(crowd));
     simulation.run(progress).is_continue().then(|| simulation.into_outcome())
+}
+
+fn of_one_device(simulation: Simulation<'_>) -> Outcome {
+    simulation.into_outcome().devices.pop().expect("an experiment is a crowd of one device")
 }

@@ -1,10 +1,10 @@
 //! Media that an experiment's paths cross, generic over the packet: the simulator carries its own
 //! packets, the emulator those of a real kernel.
 
-use crate::experiment::{Experiment, Hop};
+use crate::experiment::{Experiment, Hop, Setup};
 use link::{Cell, Link, LinkStats, StationConfig};
 use tracing::info_span;
-use units::{Instant, Seed};
+use units::{Duration, Instant, Seed};
 
 /// A dedicated link, or a cell shared by several stations.
 #[derive(Debug)]
@@ -79,6 +79,30 @@ impl<T: Clone> Medium<T> {
         }
     }
 
+    /// Packets of a station that are queued or in flight.
+    pub fn in_flight(&self, station: usize) -> u64 {
+        match self {
+            Self::Link(link) => link.in_flight() as u64,
+            Self::Cell(cell) => cell.in_flight(station) as u64,
+        }
+    }
+
+    /// Number of stations; 1 for a link.
+    pub fn station_count(&self) -> usize {
+        match self {
+            Self::Link(_) => 1,
+            Self::Cell(cell) => cell.station_count(),
+        }
+    }
+
+    /// Time before `now` in which a cell was in use; zero for a link.
+    pub fn busy_time(&mut self, now: Instant) -> Duration {
+        match self {
+            Self::Link(_) => Duration::ZERO,
+            Self::Cell(cell) => cell.busy_time(now),
+        }
+    }
+
     /// Packet counters of a station.
     pub fn stats(&self, station: usize) -> LinkStats {
         match self {
@@ -92,9 +116,21 @@ impl<T: Clone> Medium<T> {
 /// the same losses and delays for any packet type. `mark` sets the ECN mark CE (RFC 3168) on a
 /// packet; it returns false if the packet's transport is not ECN-capable.
 pub fn media<T: Clone>(experiment: &Experiment, mark: fn(&mut T) -> bool) -> (Vec<Medium<T>>, Vec<Ports>) {
-    let mut stations: Vec<Vec<StationConfig>> = vec![Vec::new(); experiment.cells.len()];
+    let (media, ports) = setup_media(&Setup::from(experiment), mark);
+    (media, ports.into_iter().map(|(ports, _)| ports).collect())
+}
+
+/// Ports of a path, and those of the backhaul of its cell, down and up, if it has one.
+pub(crate) type PathPorts = (Ports, Option<[Port; 2]>);
+
+/// Like [`media`], for all devices; the ports have the order of devices and paths.
+pub(crate) fn setup_media<T: Clone>(
+    setup: &Setup<'_>,
+    mark: fn(&mut T) -> bool,
+) -> (Vec<Medium<T>>, Vec<PathPorts>) {
+    let mut stations: Vec<Vec<StationConfig>> = vec![Vec::new(); setup.cells.len()];
     let mut links = Vec::new();
-    let cells = experiment.cells.len();
+    let cells = setup.cells.len();
     let mut attach = |hop: &Hop, seed: Seed| match hop {
         Hop::Cell { cell, station } => {
             stations[*cell].push(station.clone());
@@ -105,17 +141,31 @@ pub fn media<T: Clone>(experiment: &Experiment, mark: fn(&mut T) -> bool) -> (Ve
             Port { medium: cells + links.len() - 1, station: 0 }
         }
     };
-    let mut ports = Vec::new();
-    for spec in &experiment.paths {
-        let seed = experiment.seed.derive(&spec.name);
-        let span = |direction| info_span!("link", path = %spec.name, direction);
-        let down = span("down").in_scope(|| attach(&spec.down, seed.derive("down")));
-        let up = span("up").in_scope(|| attach(&spec.up, seed.derive("up")));
-        ports.push(Ports { down, up });
+    let mut ports: Vec<PathPorts> = Vec::new();
+    for experiment in setup.devices {
+        for spec in &experiment.paths {
+            let seed = experiment.seed.derive(&spec.name);
+            let span = |direction| info_span!("link", path = %spec.name, direction);
+            let down = span("down").in_scope(|| attach(&spec.down, seed.derive("down")));
+            let up = span("up").in_scope(|| attach(&spec.up, seed.derive("up")));
+            ports.push((Ports { down, up }, None));
+        }
+    }
+    for backhaul in setup.backhauls {
+        let name = &setup.cells[backhaul.cell].name;
+        let seed = setup.seed.derive("backhaul").derive(name);
+        let span = |direction| info_span!("backhaul", cell = %name, direction);
+        let down = span("down").in_scope(|| attach(&backhaul.down, seed.derive("down")));
+        let up = span("up").in_scope(|| attach(&backhaul.up, seed.derive("up")));
+        for (path, behind) in &mut ports {
+            if path.down.medium == backhaul.cell {
+                *behind = Some([down, up]);
+            }
+        }
     }
     let mut media: Vec<Medium<T>> = Vec::new();
-    for (spec, stations) in experiment.cells.iter().zip(&stations) {
-        let seed = experiment.seed.derive("cell").derive(&spec.name);
+    for (spec, stations) in setup.cells.iter().zip(&stations) {
+        let seed = setup.seed.derive("cell").derive(&spec.name);
         let cell = info_span!("cell", name = %spec.name).in_scope(|| Cell::new(&spec.config, stations, seed));
         media.push(Medium::Cell(Box::new(cell)));
     }

@@ -2,7 +2,7 @@
 
 use crate::event_queue::EventQueue;
 use crate::event_source::{EventSlots, EventSource};
-use crate::experiment::Experiment;
+use crate::experiment::Setup;
 use crate::media::{Port, Ports};
 use crate::packet::{Packet, PacketLabel};
 use link::LinkStats;
@@ -18,8 +18,12 @@ pub(crate) type Medium = crate::media::Medium<Packet>;
 
 #[derive(Debug)]
 pub(crate) struct Path {
+    /// Index of the device.
+    pub(crate) device: usize,
     pub(crate) down: Port,
     pub(crate) up: Port,
+    /// Ports of the backhaul of the path's cell, down and up, if it has one.
+    backhaul: Option<[Port; 2]>,
     /// Middleboxes between the access link and the server, if any.
     pub(crate) middleboxes: Option<Box<Chain<Span>>>,
     /// The interface is up.
@@ -41,6 +45,27 @@ pub(crate) struct Path {
 }
 
 impl Path {
+    /// Port that a packet enters first.
+    #[inline]
+    fn entry(&self, down: bool) -> Port {
+        match self.backhaul {
+            Some([backhaul, _]) if down => backhaul,
+            _ if down => self.down,
+            _ => self.up,
+        }
+    }
+
+    /// Port that a packet enters after it has crossed `medium`, if that is not the last one.
+    #[inline]
+    pub(crate) fn next_port(&self, down: bool, medium: usize) -> Option<Port> {
+        let [backhaul_down, backhaul_up] = self.backhaul?;
+        if down {
+            (medium == backhaul_down.medium).then_some(self.down)
+        } else {
+            (medium == self.up.medium).then_some(backhaul_up)
+        }
+    }
+
     /// Counts a packet of `bytes` with all headers at the interface and in every meter.
     #[inline]
     pub(crate) fn count(&mut self, now: Instant, direction: Direction, bytes: u32) {
@@ -54,6 +79,12 @@ impl Path {
     }
 }
 
+/// Event queue with the slots of the media.
+pub(crate) struct MediumScheduler<'a> {
+    pub(crate) queue: &'a mut EventQueue<EventSource>,
+    pub(crate) slots: &'a EventSlots,
+}
+
 #[derive(Debug)]
 pub(crate) struct Network {
     pub(crate) media: Vec<Medium>,
@@ -61,16 +92,20 @@ pub(crate) struct Network {
 }
 
 impl Network {
-    pub(crate) fn new(experiment: &Experiment) -> Self {
-        let (media, ports) = crate::media::media(experiment, Packet::mark);
+    pub(crate) fn new(setup: &Setup<'_>) -> Self {
+        let (media, ports) = crate::media::setup_media(setup, Packet::mark);
+        let specs = setup.devices.iter().enumerate();
+        let specs = specs.flat_map(|(device, e)| e.paths.iter().map(move |spec| (device, e.seed, spec)));
         let mut paths = Vec::new();
-        for (spec, &Ports { down, up }) in experiment.paths.iter().zip(&ports) {
-            let seed = experiment.seed.derive(&spec.name);
+        for ((device, seed, spec), &(Ports { down, up }, backhaul)) in specs.zip(&ports) {
+            let seed = seed.derive(&spec.name);
             let own = Meter::new(spec.profile.clone()).with_timeline();
             let others = spec.also_measure.iter().map(|profile| Meter::new(profile.clone()));
             paths.push(Path {
+                device,
                 down,
                 up,
+                backhaul,
                 middleboxes: (!spec.middleboxes.is_empty())
                     .then(|| Box::new(Chain::new(&spec.middleboxes, seed.derive("middlebox")))),
                 present: spec.join_at == Instant::ZERO,
@@ -86,8 +121,8 @@ impl Network {
         Self { media, paths }
     }
 
-    /// Queues a segment, `size` bytes with its IP header, on the medium of its path, and schedules
-    /// that medium's next event.
+    /// Queues a segment, `size` bytes with its IP header, on the first medium of its path, and
+    /// schedules that medium's next event.
     #[inline]
     pub(crate) fn send(
         &mut self,
@@ -95,11 +130,23 @@ impl Network {
         size: u32,
         label: PacketLabel,
         segment: &Segment<Span>,
-        queue: &mut EventQueue<EventSource>,
-        slots: &EventSlots,
+        scheduler: MediumScheduler<'_>,
     ) {
-        let path = &self.paths[usize::from(label.path)];
-        let port = if label.down { path.down } else { path.up };
+        let port = self.paths[label.path()].entry(label.is_down());
+        self.push((now, port), size, label, segment, scheduler);
+    }
+
+    /// Queues a segment at a port, like [`send`](Self::send).
+    #[inline]
+    pub(crate) fn push(
+        &mut self,
+        (now, port): (Instant, Port),
+        size: u32,
+        label: PacketLabel,
+        segment: &Segment<Span>,
+        scheduler: MediumScheduler<'_>,
+    ) {
+        let MediumScheduler { queue, slots } = scheduler;
         let medium = &mut self.media[port.medium];
         // Usually true: the packet queues behind others, and the medium's next event stays.
         let is_scheduled = medium.push_preserves_next();

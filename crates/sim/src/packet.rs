@@ -12,15 +12,37 @@ use wire::{Dss, Ecn, Flags, Mapping, Payload, SackBlocks, Segment, Span, Timesta
 pub(crate) struct PacketLabel {
     /// Index of the connection; background flows are numbered after the connections.
     pub(crate) connection: u16,
-    pub(crate) path: u8,
-    /// True on the way to the device.
-    pub(crate) down: bool,
+    /// Index of the path, and [`TO_DEVICE`].
+    path: u16,
 }
 
+/// Set in [`PacketLabel::path`] on the way to the device.
+const TO_DEVICE: u16 = 1 << 15;
+
 impl PacketLabel {
+    /// Label of a packet on path number `path` of the network.
+    pub(crate) const fn new(connection: usize, path: usize, down: bool) -> Self {
+        let direction = if down { TO_DEVICE } else { 0 };
+        Self { connection: connection as u16, path: path as u16 | direction }
+    }
+
+    /// Index of the path in the network.
+    pub(crate) const fn path(self) -> usize {
+        (self.path & !TO_DEVICE) as usize
+    }
+
+    /// True on the way to the device.
+    pub(crate) const fn is_down(self) -> bool {
+        self.path & TO_DEVICE != 0
+    }
+
     /// The labelled segment as the input of a middlebox.
     pub(crate) fn passing(self, segment: &Segment<Span>) -> TransitSegment<Span> {
-        TransitSegment { from_device: !self.down, flow: u32::from(self.connection), segment: segment.clone() }
+        TransitSegment {
+            from_device: !self.is_down(),
+            flow: u32::from(self.connection),
+            segment: segment.clone(),
+        }
     }
 }
 
@@ -271,7 +293,7 @@ mod tests {
     use super::*;
     use wire::{MptcpSignal, RecOption};
 
-    const LABEL: PacketLabel = PacketLabel { connection: 513, path: 3, down: true };
+    const LABEL: PacketLabel = PacketLabel::new(513, 3, true);
 
     fn data() -> Segment<Span> {
         let mut segment = Segment::new((1, 2), 3, 4, Flags::ACK.with(Flags::PSH), 5);

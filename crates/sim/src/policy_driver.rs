@@ -13,6 +13,8 @@ use units::{Bytes, Duration, Energy, Instant};
 
 #[derive(Debug)]
 pub(crate) struct PolicyDriver {
+    /// Index of the device.
+    device: usize,
     policy: Box<dyn Policy>,
     state: DeviceState,
     actions: Vec<Action>,
@@ -37,7 +39,7 @@ struct PathObserver {
 }
 
 impl PolicyDriver {
-    pub(crate) fn new(experiment: &Experiment) -> Self {
+    pub(crate) fn new(device: usize, experiment: &Experiment) -> Self {
         let kinds: Vec<_> = experiment.paths.iter().map(|path| path.profile.kind).collect();
         let observer = |path: &crate::experiment::PathSpec| PathObserver {
             wire_down: 0,
@@ -45,6 +47,7 @@ impl PolicyDriver {
             ledger: path.allowance.map(|plan| Ledger::new(plan, experiment.duration)),
         };
         Self {
+            device,
             policy: experiment.device.policy.build(&kinds),
             state: DeviceState::new(kinds.iter().map(|&kind| PathState::new(kind)).collect()),
             actions: Vec::new(),
@@ -64,7 +67,7 @@ impl PolicyDriver {
         self.policy.observe(world.now, &self.state, &mut self.actions);
         let interval = self.policy.interval();
         let mut actions = core::mem::take(&mut self.actions);
-        if let Protocol::Mptcp = world.experiment.transport.protocol {
+        if let Protocol::Mptcp = world.devices[self.device].experiment.transport.protocol {
             for action in actions.drain(..) {
                 self.apply(&action, world);
             }
@@ -78,42 +81,48 @@ impl PolicyDriver {
         let now = world.now;
         let span = now.since(self.last_observed);
         self.last_observed = now;
-        let videos = world.connections.iter().filter_map(|connection| connection.video.as_ref());
+        let device = &world.devices[self.device];
+        let connections = &mut world.connections[device.connections.clone()];
+        let paths = &mut world.network.paths[device.paths.clone()];
+        let videos = connections.iter().filter_map(|connection| connection.video.as_ref());
         self.state.app = crate::video::app_state(now, videos.map(|video| video.sight(now)));
         let observers = self.paths.iter_mut().zip(&mut self.state.paths);
-        for (i, (path, (observer, state))) in world.network.paths.iter_mut().zip(observers).enumerate() {
+        for (i, (path, (observer, state))) in paths.iter_mut().zip(observers).enumerate() {
             observer.observe_path(now, span, path, state);
-            observe_subflows(&mut world.connections, PathId(i as u8), state);
+            observe_subflows(connections, PathId(i as u8), state);
         }
-        let meters = world.network.paths.iter().map(|path| &path.meters[0]);
+        let meters = paths.iter().map(|path| &path.meters[0]);
         let radios: Energy = meters.clone().map(radio::Meter::energy).sum();
-        let joint = world.experiment.device.joint_power * self.joint.update(meters);
+        let joint = device.experiment.device.joint_power * self.joint.update(meters);
         self.state.energy = Some(radios + joint);
-        let delivered = world.connections.iter().map(|connection| connection.delivered).sum();
+        let delivered = connections.iter().map(|connection| connection.delivered).sum();
         self.state.delivered = Some(Bytes::new(delivered));
     }
 
     fn apply(&mut self, action: &Action, world: &mut World<'_>) {
+        let device = &world.devices[self.device];
+        let (first_path, own) = (device.paths.start, device.connections.clone());
+        let connections = &mut world.connections[own.clone()];
         match action {
             Action::SetBackup { path, backup } => {
-                if world.network.paths[*path].backup != *backup {
+                if world.network.paths[first_path + *path].backup != *backup {
                     self.changes += 1;
                     debug!(path, backup, "priority set");
                 }
-                world.network.paths[*path].backup = *backup;
-                for connection in &mut world.connections {
+                world.network.paths[first_path + *path].backup = *backup;
+                for connection in connections {
                     connection.client.set_priority(PathId(*path as u8), *backup);
                 }
             }
             Action::Open { path } => {
                 debug!(path, "path opened");
-                world.network.paths[*path].wanted = true;
-                (0..world.connections.len()).for_each(|i| world.open_paths(i));
+                world.network.paths[first_path + *path].wanted = true;
+                own.for_each(|i| world.open_paths(i));
             }
             Action::Close { path } => {
                 debug!(path, "path closed");
-                world.network.paths[*path].wanted = false;
-                for connection in &mut world.connections {
+                world.network.paths[first_path + *path].wanted = false;
+                for connection in connections {
                     connection.client.remove(PathId(*path as u8), true);
                     connection.set_rejoin(PathId(*path as u8), None);
                 }
@@ -123,13 +132,13 @@ impl PolicyDriver {
                     self.changes += 1;
                     self.shares = Some(path_shares.clone());
                 }
-                for connection in &mut world.connections {
+                for connection in connections {
                     connection.sender().set_shares(path_shares);
                 }
             }
             Action::Offload { costly, share } => {
                 self.changes += 1;
-                for connection in &mut world.connections {
+                for connection in connections {
                     let rule = Offload { costly: costly.clone(), share: *share };
                     connection.sender().set_offload(Some(rule));
                 }

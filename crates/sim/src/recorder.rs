@@ -4,6 +4,7 @@ use crate::connection::Connection;
 use crate::experiment::Experiment;
 use crate::network::Network;
 use crate::series::Series;
+use crate::world::World;
 use mptcp::PathId;
 use units::Instant;
 
@@ -48,11 +49,13 @@ impl Recorder {
     }
 
     /// Adds one row.
-    pub(crate) fn record(&mut self, now: Instant, network: &mut Network, connections: &mut [Connection]) {
+    pub(crate) fn record(&mut self, world: &mut World<'_>, device: usize) {
+        let (now, network, device) = (world.now, &mut world.network, &world.devices[device]);
+        let connections = &mut world.connections[device.connections.clone()];
         let mut row = Vec::with_capacity(self.series.columns.len());
         let mut energy_j = 0.0;
-        for i in 0..network.paths.len() {
-            energy_j += self.sample_path(i, now, network, connections, &mut row);
+        for i in 0..device.paths.len() {
+            energy_j += self.sample_path((device.paths.start, i), now, network, connections, &mut row);
         }
         self.sample_connections(now, connections, &mut row);
         row.extend([(energy_j - self.energy_j) / self.series.interval_s, energy_j]);
@@ -63,16 +66,17 @@ impl Recorder {
     /// Appends the columns of a path. Returns the energy of its radio so far, in joules.
     fn sample_path(
         &mut self,
-        i: usize,
+        (first_path, i): (usize, usize),
         now: Instant,
         network: &mut Network,
         connections: &mut [Connection],
         row: &mut Vec<f64>,
     ) -> f64 {
         let seconds = self.series.interval_s;
-        let queue = network.queued(now, network.paths[i].down);
-        let queue = queue + network.queued(now, network.paths[i].up);
-        let path = &mut network.paths[i];
+        let path = first_path + i;
+        let queue = network.queued(now, network.paths[path].down);
+        let queue = queue + network.queued(now, network.paths[path].up);
+        let path = &mut network.paths[path];
         path.meters[0].advance(now);
         let energy_j = path.meters[0].energy().as_joules();
         let sample = PathSample { wire_down: path.wire_down, wire_up: path.wire_up, energy_j };

@@ -1,12 +1,12 @@
 //! Event loop of a run, and the events that concern all connections: paths, policy and recorder.
 
 use crate::build_outcome::build_outcome;
+use crate::cells::{CellRecorder, CrowdOutcome};
 use crate::connection::End;
 use crate::delivery::DeliveryRecorder;
 use crate::event_source::EventSource;
-use crate::experiment::Experiment;
+use crate::experiment::Setup;
 use crate::log_clock;
-use crate::outcome::Outcome;
 use crate::policy_driver::PolicyDriver;
 use crate::recorder::Recorder;
 use crate::world::World;
@@ -21,31 +21,37 @@ const PROGRESS_INTERVAL_EVENTS: u64 = 1 << 14;
 #[derive(Debug)]
 pub(crate) struct Simulation<'a> {
     world: World<'a>,
-    policy: PolicyDriver,
-    recorder: Recorder,
+    /// One for each device.
+    policies: Vec<PolicyDriver>,
+    /// One for each device.
+    recorders: Vec<Recorder>,
+    cells: CellRecorder,
 }
 
 impl<'a> Simulation<'a> {
-    pub(crate) fn new(experiment: &'a Experiment) -> Self {
+    pub(crate) fn new(setup: Setup<'a>) -> Self {
+        let devices = setup.devices.iter().enumerate();
         Self {
-            world: World::new(experiment),
-            policy: PolicyDriver::new(experiment),
-            recorder: Recorder::new(experiment),
+            world: World::new(setup),
+            policies: devices.map(|(i, experiment)| PolicyDriver::new(i, experiment)).collect(),
+            recorders: setup.devices.iter().map(Recorder::new).collect(),
+            cells: CellRecorder::new(&setup),
         }
     }
 
     /// Also records the deliveries of each connection.
     pub(crate) fn with_deliveries(mut self) -> Self {
-        let recorder = DeliveryRecorder::new(self.world.experiment.duration);
+        let recorder = DeliveryRecorder::new(self.world.setup.duration);
         self.world.delivery_recorders = vec![recorder; self.world.connections.len()];
         self
     }
 
     /// Runs to the end, or until `progress` breaks: the simulation is then of no use.
     pub(crate) fn run(&mut self, progress: &mut dyn FnMut(f64) -> ControlFlow<()>) -> ControlFlow<()> {
-        let end = Instant::ZERO + self.world.experiment.duration;
+        let end = Instant::ZERO + self.world.setup.duration;
         log_clock::set(Some(Instant::ZERO));
-        for (path, spec) in self.world.experiment.paths.iter().enumerate() {
+        let devices = self.world.setup.devices.iter();
+        for (path, spec) in devices.flat_map(|device| &device.paths).enumerate() {
             info!(path, name = %spec.name, kind = ?spec.profile.kind, "path");
         }
         self.schedule_first_events();
@@ -72,9 +78,12 @@ impl<'a> Simulation<'a> {
         ControlFlow::Continue(())
     }
 
-    pub(crate) fn into_outcome(self) -> Outcome {
-        let series = self.recorder.into_series();
-        build_outcome(self.world, series, self.policy.changes)
+    /// Outcomes of all devices and cells.
+    pub(crate) fn into_outcome(mut self) -> CrowdOutcome {
+        let cells = self.cells.into_outcome(&mut self.world);
+        let changes = self.policies.iter().map(|policy| policy.changes);
+        let series = self.recorders.into_iter().map(Recorder::into_series);
+        build_outcome(self.world, series.zip(changes), cells)
     }
 
     fn schedule_first_events(&mut self) {
@@ -86,7 +95,8 @@ impl<'a> Simulation<'a> {
         for i in 0..world.connections.len() {
             world.schedule(EventSource::App(i), Some(world.connections[i].config.start));
         }
-        for (i, spec) in world.experiment.paths.iter().enumerate() {
+        let devices = world.setup.devices;
+        for (i, spec) in devices.iter().flat_map(|device| &device.paths).enumerate() {
             let next = if spec.join_at > Instant::ZERO { Some(spec.join_at) } else { spec.leave_at };
             world.schedule(EventSource::Path(i), next);
         }
@@ -94,12 +104,16 @@ impl<'a> Simulation<'a> {
             let next = world.background[i].next();
             world.schedule(EventSource::Background(i), next);
         }
-        let sample = world.experiment.sample;
-        if !sample.is_zero() {
-            world.schedule(EventSource::Recorder, Some(Instant::ZERO + sample));
+        for (i, sample) in devices.iter().map(|device| device.sample).enumerate() {
+            if !sample.is_zero() {
+                world.schedule(EventSource::Recorder(i), Some(Instant::ZERO + sample));
+            }
         }
-        // The policy decides before the first connection chooses its paths.
-        self.on_policy();
+        if !world.setup.cell_sample.is_zero() {
+            world.schedule(EventSource::Cells, Some(Instant::ZERO + world.setup.cell_sample));
+        }
+        // The policies decide before the first connection chooses its paths.
+        (0..devices.len()).for_each(|device| self.on_policy(device));
     }
 
     /// Handles the first event of the queue. A medium reschedules its event in place; other sources
@@ -114,8 +128,9 @@ impl<'a> Simulation<'a> {
             EventSource::Server(i) => self.world.on_end_timer(i, End::Server),
             EventSource::App(i) => self.world.on_app(i),
             EventSource::Path(i) => self.on_path(i),
-            EventSource::Policy => self.on_policy(),
-            EventSource::Recorder => self.on_recorder(),
+            EventSource::Policy(i) => self.on_policy(i),
+            EventSource::Recorder(i) => self.on_recorder(i),
+            EventSource::Cells => self.on_cells(),
             EventSource::Background(i) => self.world.on_background(i),
             EventSource::Middleboxes(i) => self.world.on_middleboxes(i),
         }
@@ -124,12 +139,15 @@ impl<'a> Simulation<'a> {
     /// The interface of a path comes up or goes away.
     fn on_path(&mut self, path: usize) {
         let world = &mut self.world;
-        let spec = &world.experiment.paths[path];
-        let id = PathId(path as u8);
+        let index = world.network.paths[path].device;
+        let device = &world.devices[index];
+        let (experiment, connections) = (device.experiment, device.connections.clone());
+        let id = PathId((path - device.paths.start) as u8);
+        let spec = &experiment.paths[id.index()];
         let leaves = spec.leave_at.is_some_and(|at| at <= world.now);
         world.network.paths[path].present = !leaves;
         debug!(path, up = !leaves, "interface changed");
-        for i in 0..world.connections.len() {
+        for i in connections {
             if leaves {
                 world.connections[i].client.remove(id, false);
                 world.connections[i].set_rejoin(id, None);
@@ -140,23 +158,30 @@ impl<'a> Simulation<'a> {
         }
         let next = if leaves { None } else { spec.leave_at };
         world.schedule(EventSource::Path(path), next);
-        self.on_policy();
+        self.on_policy(index);
     }
 
-    fn on_policy(&mut self) {
+    fn on_policy(&mut self, device: usize) {
         let world = &mut self.world;
-        let interval = self.policy.run(world);
-        for i in 0..world.connections.len() {
+        let interval = self.policies[device].run(world);
+        for i in world.devices[device].connections.clone() {
             world.settle(i);
         }
         let next = interval.map(|interval| world.now + interval);
-        world.schedule(EventSource::Policy, next);
+        world.schedule(EventSource::Policy(device), next);
     }
 
-    fn on_recorder(&mut self) {
+    fn on_recorder(&mut self, device: usize) {
         let world = &mut self.world;
-        self.recorder.record(world.now, &mut world.network, &mut world.connections);
-        let next = world.now + world.experiment.sample;
-        world.schedule(EventSource::Recorder, Some(next));
+        self.recorders[device].record(world, device);
+        let next = world.now + world.devices[device].experiment.sample;
+        world.schedule(EventSource::Recorder(device), Some(next));
+    }
+
+    fn on_cells(&mut self) {
+        let world = &mut self.world;
+        self.cells.record(world.now, &mut world.network.media);
+        let next = world.now + world.setup.cell_sample;
+        world.schedule(EventSource::Cells, Some(next));
     }
 }

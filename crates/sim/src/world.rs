@@ -7,20 +7,31 @@ use crate::delivery::DeliveryRecorder;
 use crate::egress::{Egress, NextHop};
 use crate::event_queue::EventQueue;
 use crate::event_source::{EventSlots, EventSource};
-use crate::experiment::Experiment;
+use crate::experiment::{Experiment, Setup};
 use crate::network::Network;
 use crate::packet::PacketLabel;
+use core::ops::Range;
 use mptcp::{Event, PathId};
-use tracing::info_span;
+use tracing::{Span as LogSpan, info_span};
 use units::{Duration, Instant};
 use wire::{Flags, Segment, Span};
 
 /// Time after which a lost subflow is opened again.
 const REJOIN_DELAY: Duration = Duration::from_secs(1);
 
+/// A device of the run, with the indices of its parts.
+#[derive(Debug)]
+pub(crate) struct Member<'a> {
+    pub(crate) experiment: &'a Experiment,
+    pub(crate) paths: Range<usize>,
+    pub(crate) connections: Range<usize>,
+    pub(crate) background: Range<usize>,
+}
+
 #[derive(Debug)]
 pub(crate) struct World<'a> {
-    pub(crate) experiment: &'a Experiment,
+    pub(crate) setup: Setup<'a>,
+    pub(crate) devices: Vec<Member<'a>>,
     pub(crate) now: Instant,
     pub(crate) queue: EventQueue<EventSource>,
     pub(crate) slots: EventSlots,
@@ -30,8 +41,6 @@ pub(crate) struct World<'a> {
     pub(crate) background: Vec<Background>,
     /// One for each connection, or empty if deliveries are not recorded.
     pub(crate) delivery_recorders: Vec<DeliveryRecorder>,
-    /// Segments that reached an endpoint.
-    pub(crate) segments: u64,
     /// Buffer of the segment that an end is sending.
     pub(crate) outgoing: Segment<Span>,
     /// Buffer of the segment that is arriving.
@@ -39,32 +48,40 @@ pub(crate) struct World<'a> {
 }
 
 impl<'a> World<'a> {
-    pub(crate) fn new(experiment: &'a Experiment) -> Self {
-        let network = Network::new(experiment);
-        let transports = TransportConfigs::new(experiment);
-        let connections: Vec<Connection> = experiment
-            .traffic
-            .iter()
-            .enumerate()
-            .map(|(i, config)| {
-                let seed = experiment.seed.derive("connection").derive(&i.to_string());
-                info_span!("connection", id = i)
-                    .in_scope(|| Connection::new(experiment, &transports, config, seed))
-            })
-            .collect();
+    pub(crate) fn new(setup: Setup<'a>) -> Self {
+        let network = Network::new(&setup);
+        let mut devices: Vec<Member<'a>> = Vec::new();
+        let (mut connections, mut background, mut paths) = (Vec::new(), Vec::<Background>::new(), 0);
+        for (i, experiment) in setup.devices.iter().enumerate() {
+            let span = if setup.devices.len() > 1 { info_span!("device", id = i) } else { LogSpan::none() };
+            let first = (connections.len(), background.len());
+            span.in_scope(|| connections.extend(device_connections(&setup, i, paths)));
+            background.extend(Background::all(experiment));
+            for flow in &mut background[first.1..] {
+                flow.first_path = paths;
+            }
+            devices.push(Member {
+                experiment,
+                paths: paths..paths + experiment.paths.len(),
+                connections: first.0..connections.len(),
+                background: first.1..background.len(),
+            });
+            paths += experiment.paths.len();
+        }
         let mut queue = EventQueue::new();
-        let slots = EventSlots::new(&mut queue, experiment, network.media.len());
+        let slots = EventSlots::new(&mut queue, &setup, network.media.len());
+        let captured = setup.devices.first().filter(|device| device.capture && setup.devices.len() == 1);
         Self {
-            experiment,
+            setup,
+            devices,
             now: Instant::ZERO,
             queue,
             slots,
-            capture: experiment.capture.then(|| Capture::new(experiment)),
+            capture: captured.map(Capture::new),
             network,
             connections,
-            background: Background::all(experiment),
+            background,
             delivery_recorders: Vec::new(),
-            segments: 0,
             outgoing: Segment::new((0, 0), 0, 0, Flags::default(), 0),
             incoming: Segment::new((0, 0), 0, 0, Flags::default(), 0),
         }
@@ -129,6 +146,7 @@ impl<'a> World<'a> {
     #[inline]
     fn send_segments(&mut self, i: usize, end: End) -> Option<usize> {
         let connection = &mut self.connections[i];
+        let first_path = connection.first_path;
         let side = (!self.delivery_recorders.is_empty()).then(|| connection.side(end));
         let endpoint = connection.end(end);
         while let Some(path) = endpoint.transmit_into(self.now, &mut self.outgoing) {
@@ -140,9 +158,10 @@ impl<'a> World<'a> {
                 capture: &mut self.capture,
                 recorder: side.map(|side| (side, &mut self.delivery_recorders[i])),
             };
-            let label = PacketLabel { connection: i as u16, path: path.0, down: end == End::Server };
+            let path = first_path + path.index();
+            let label = PacketLabel::new(i, path, end == End::Server);
             if egress.send(label, &self.outgoing) == NextHop::Middleboxes {
-                return Some(path.index());
+                return Some(path);
             }
         }
         None
@@ -162,7 +181,7 @@ impl<'a> World<'a> {
             match event {
                 Event::Connected(_) => self.open_paths(i),
                 Event::SubflowDown(path, Some(_)) => {
-                    let p = &self.network.paths[path.index()];
+                    let p = &self.network.paths[self.connections[i].first_path + path.index()];
                     if p.present && p.wanted {
                         self.connections[i].set_rejoin(path, Some(now + REJOIN_DELAY));
                     }
@@ -195,9 +214,9 @@ impl<'a> World<'a> {
         if self.connections[i].config.start > now {
             return;
         }
-        let tcp_path = self.connections[i].tcp_path(self.experiment);
-        for path in 0..self.network.paths.len() {
-            let state = &self.network.paths[path];
+        let device = &self.devices[self.connections[i].device];
+        let tcp_path = self.connections[i].tcp_path(device.experiment);
+        for (path, state) in self.network.paths[device.paths.clone()].iter().enumerate() {
             if tcp_path.is_some_and(|only| only != path) {
                 continue;
             }
@@ -208,4 +227,18 @@ impl<'a> World<'a> {
             }
         }
     }
+}
+
+/// The connections of a device, whose first path has the index `first_path` in the network.
+fn device_connections(setup: &Setup<'_>, device: usize, first_path: usize) -> Vec<Connection> {
+    let experiment = &setup.devices[device];
+    let transports = TransportConfigs::new(experiment);
+    let connection = |(i, config): (usize, &traffic::TrafficConfig)| {
+        let seed = experiment.seed.derive("connection").derive(&i.to_string());
+        let mut connection = info_span!("connection", id = i)
+            .in_scope(|| Connection::new(experiment, setup.cells, &transports, config, seed));
+        (connection.device, connection.first_path) = (device, first_path);
+        connection
+    };
+    experiment.traffic.iter().enumerate().map(connection).collect()
 }

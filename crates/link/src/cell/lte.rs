@@ -3,9 +3,9 @@
 use super::load::Loads;
 use super::ready::Ready;
 use super::station::Station;
-use crate::config::{CellConfig, Fading, StationConfig};
+use crate::config::{CellConfig, Fading, StationConfig, rate_at, snr_from_db};
 use crate::server::work;
-use units::{Bitrate, Instant, Seed};
+use units::{Bitrate, Duration, Instant, Seed};
 
 /// Length of a TTI, in nanoseconds.
 const TTI_NANOS: u64 = 1_000_000;
@@ -21,12 +21,16 @@ pub(super) struct Lte<T> {
     next_tti: u64,
     fairness: Fairness,
     fading: Option<BlockFading>,
+    /// Time of all TTIs so far in which a user transmitted.
+    used_nanos: u64,
 }
 
 #[derive(Debug, Clone)]
 struct User {
     /// Rate without fading.
     rate: Bitrate,
+    /// Linear SNR of a user whose rate follows from it.
+    snr: Option<f64>,
     /// Rate with the fading of `block`, in bps.
     faded: u64,
     block: u64,
@@ -38,14 +42,23 @@ struct User {
 }
 
 impl<T: Clone> Lte<T> {
-    pub(super) fn new(config: &CellConfig, stations: &[StationConfig], seed: Seed) -> Self {
+    pub(super) fn new(config: &CellConfig, configs: &[StationConfig], seed: Seed) -> Self {
         let loads = Loads::new(&config.others, config.rate, seed);
         let stations: Vec<Station<T>> =
-            (0..).zip(stations).map(|(i, s)| Station::new(s, config.rate, i, seed)).collect();
-        let rates = stations.iter().map(|s| s.rate).chain((0..loads.len()).map(|i| loads.rate_and_size(i).0));
-        let users = rates
-            .map(|rate| User { rate, faded: rate.as_bps(), block: u64::MAX, partial: 0, mean: 0.0 })
-            .collect();
+            (0..).zip(configs).map(|(i, s)| Station::new(s, config.rate, i, seed)).collect();
+        let user = |rate: Bitrate, snr| User {
+            rate,
+            snr,
+            faded: rate.as_bps(),
+            block: u64::MAX,
+            partial: 0,
+            mean: 0.0,
+        };
+        let attached = configs.iter().zip(&stations).map(|(config, station)| {
+            let snr = config.snr_db.filter(|_| config.link_rate.is_none());
+            user(station.rate, snr.map(snr_from_db))
+        });
+        let users = attached.chain((0..loads.len()).map(|i| user(loads.rate_and_size(i).0, None))).collect();
         Self {
             ready: Ready::new(stations.len(), loads.len()),
             stations,
@@ -53,7 +66,8 @@ impl<T: Clone> Lte<T> {
             users,
             next_tti: 0,
             fairness: Fairness::new(config.pf_window.as_nanos() as f64 / TTI_NANOS as f64),
-            fading: config.fading.map(|fading| BlockFading::new(fading, seed.derive("cell"))),
+            fading: config.fading.map(|fading| BlockFading::new(fading, config.rate, seed.derive("cell"))),
+            used_nanos: 0,
         }
     }
 
@@ -74,6 +88,12 @@ impl<T: Clone> Lte<T> {
     /// Schedules all TTIs that have begun by `now`.
     pub(super) fn advance(&mut self, now: Instant) {
         self.run(|begin| begin <= now);
+    }
+
+    /// Schedules all TTIs that have begun before `now`, and returns the time used in them.
+    pub(super) fn busy_time(&mut self, now: Instant) -> Duration {
+        self.run(|begin| begin < now);
+        Duration::from_nanos(self.used_nanos)
     }
 
     /// Returns the next TTI for which an attached user competes; [`Instant::MAX`] if none has
@@ -111,6 +131,7 @@ impl<T: Clone> Lte<T> {
             let Some(user) = self.select_user(tti) else { return };
             let before = left;
             left = self.serve(user, tti, left);
+            self.used_nanos += before - left;
             let sent = self.users[user].faded as f64 * (before - left) as f64;
             self.users[user].mean += sent * self.fairness.scale;
         }
@@ -215,13 +236,16 @@ impl Fairness {
 struct BlockFading {
     ttis: u64,
     snr: f64,
+    /// Rate of the best channel, for users with an SNR of their own.
+    peak: Bitrate,
     seed: Seed,
 }
 
 impl BlockFading {
-    fn new(fading: Fading, seed: Seed) -> Self {
+    fn new(fading: Fading, peak: Bitrate, seed: Seed) -> Self {
         let db = if fading.snr_db.is_finite() { fading.snr_db.clamp(-30.0, 60.0) } else { 0.0 };
-        Self { ttis: (fading.coherence.as_nanos() / TTI_NANOS).max(1), snr: libm::pow(10.0, db / 10.0), seed }
+        let ttis = (fading.coherence.as_nanos() / TTI_NANOS).max(1);
+        Self { ttis, snr: libm::pow(10.0, db / 10.0), peak, seed }
     }
 
     fn apply(&self, user: &mut User, index: usize, tti: u64) {
@@ -230,8 +254,11 @@ impl BlockFading {
             user.block = block;
             let mixed = self.seed.get() ^ (index as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (block << 20);
             let gain = Seed::new(mixed).rng("fading").exponential(1.0);
-            let factor = libm::log1p(self.snr * gain) / libm::log1p(self.snr);
-            user.faded = (user.rate.as_bps() as f64 * factor) as u64;
+            let factor = || libm::log1p(self.snr * gain) / libm::log1p(self.snr);
+            user.faded = user.snr.map_or_else(
+                || (user.rate.as_bps() as f64 * factor()) as u64,
+                |snr| rate_at(self.peak, snr * gain).as_bps(),
+            );
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::config::{CellConfig, CellKind, StationConfig};
 use crate::stats::{LinkStats, LoadStats};
 use lte::Lte;
 use station::Station;
-use units::{Instant, Seed};
+use units::{Duration, Instant, Seed};
 use wifi::Wifi;
 
 /// Maximum number of background stations of a cell; further ones are ignored.
@@ -107,6 +107,20 @@ impl<T: Clone> Cell<T> {
     /// Returns the counters of `station`.
     pub fn stats(&self, station: usize) -> LinkStats {
         self.stations().get(station).map_or_else(LinkStats::default, Station::stats)
+    }
+
+    /// Returns the time before `now` in which the medium was in use: airtime of frames, or parts of
+    /// TTIs. Background stations are simulated up to `now`.
+    pub fn busy_time(&mut self, now: Instant) -> Duration {
+        match &mut self.medium {
+            Medium::Wifi(wifi) => wifi.busy_time(now),
+            Medium::Lte(lte) => lte.busy_time(now),
+        }
+    }
+
+    /// Returns the number of stations.
+    pub fn station_count(&self) -> usize {
+        self.stations().len()
     }
 
     /// Returns the counters of the background stations, as far as they have been simulated.

@@ -33,7 +33,7 @@ impl<T: Clone> Station<T> {
         };
         Self {
             limit: config.queue,
-            rate: config.link_rate.unwrap_or(cell_rate),
+            rate: config.rate(cell_rate),
             queue: VecDeque::new(),
             queue_bytes: 0,
             transmitting: (Instant::ZERO, 0, 0),

@@ -219,6 +219,63 @@ fn unequal_lte_users_share_time_equally() {
     }
 }
 
+/// Mean of `value` over the gain of the better of two Rayleigh channels, whose density is
+/// `2 exp(-g) (1 - exp(-g))`.
+fn mean_over_better_gain(value: impl Fn(f64) -> f64) -> f64 {
+    const STEP: f64 = 1e-4;
+    let density = |g: f64| 2.0 * libm::exp(-g) * (1.0 - libm::exp(-g));
+    (0..400_000).map(|i| (f64::from(i) + 0.5) * STEP).map(|g| value(g) * density(g) * STEP).sum()
+}
+
+#[test]
+fn two_equal_fading_users_reach_the_closed_form_of_proportional_fairness() {
+    // Equal users have equal means, so that the better channel is served (Viswanath et al. 2002).
+    let db = 8.0;
+    let fading = Some(Fading { coherence: Duration::from_millis(5), ..Fading::default() });
+    let station = StationConfig { snr_db: Some(db), ..StationConfig::default() };
+    let pf_window = Duration::from_secs(10);
+    let mut cell = cell(&CellConfig { pf_window, fading, ..lte(44) }, &vec![station; 2]);
+    let shares = backlogged(&mut cell, 2, 200);
+    let snr = libm::pow(10.0, db / 10.0);
+    let expected = mean_over_better_gain(|g| 10.0 * crate::spectral_efficiency(snr * g)) / 2.0;
+    assert!(shares.iter().all(|share| (share / expected - 1.0).abs() < 0.02), "{shares:?} {expected}");
+}
+
+#[test]
+fn two_users_at_different_snr_get_half_of_the_time_each() {
+    let decibels = [20.0, 3.0];
+    let station = |db| StationConfig { snr_db: Some(db), ..StationConfig::default() };
+    let shares = backlogged(&mut cell(&lte(44), &decibels.map(station)), 2, 60);
+    for (share, db) in shares.iter().zip(decibels) {
+        let rate = 10.0 * crate::spectral_efficiency(libm::pow(10.0, db / 10.0));
+        assert!((share / (rate / 2.0) - 1.0).abs() < 0.01, "{shares:?} {rate}");
+    }
+}
+
+#[test]
+fn station_out_of_reach_leaves_the_medium_to_the_others() {
+    for config in [wifi(20), lte(20)] {
+        let far = StationConfig { snr_db: Some(-15.0), ..StationConfig::default() };
+        let near = StationConfig { snr_db: Some(40.0), ..StationConfig::default() };
+        let mut cell = cell(&config, &[far, near]);
+        let shares = backlogged(&mut cell, 2, 5);
+        assert!(shares[0] == 0.0 && shares[1] > 19.9, "{shares:?}");
+        assert_eq!(cell.in_flight(0), 50);
+    }
+}
+
+#[test]
+fn busy_time_is_the_time_in_which_frames_are_sent() {
+    for config in [wifi(8), lte(8)] {
+        let mut cell = cell(&config, &[StationConfig::default()]);
+        for _ in 0..3 {
+            cell.push(ms(0), 0, 1000, 0);
+        }
+        assert_eq!(cell.busy_time(ms(2)), Duration::from_millis(2));
+        assert_eq!(cell.busy_time(ms(10)), Duration::from_millis(3));
+    }
+}
+
 #[test]
 fn returning_lte_user_catches_up_for_one_pf_window() {
     let mut cell =

@@ -4,7 +4,7 @@ use super::load::Loads;
 use super::ready::Ready;
 use super::station::Station;
 use crate::config::{CellConfig, StationConfig};
-use units::{Bytes, Duration, Instant, Rng, Seed};
+use units::{Bitrate, Bytes, Duration, Instant, Rng, Seed};
 
 #[derive(Debug, Clone)]
 pub(super) struct Wifi<T> {
@@ -15,6 +15,8 @@ pub(super) struct Wifi<T> {
     ready: Ready,
     /// End of the current frame. If a station has data, the medium is assigned then.
     free_at: Instant,
+    /// Airtime of all frames so far, the current one to its end.
+    airtime: Duration,
     rng: Rng,
 }
 
@@ -27,6 +29,7 @@ impl<T: Clone> Wifi<T> {
             loads,
             overhead: config.overhead,
             free_at: Instant::ZERO,
+            airtime: Duration::ZERO,
             rng: seed.rng("cell"),
         }
     }
@@ -39,8 +42,11 @@ impl<T: Clone> Wifi<T> {
         self.run(|decision| decision < now);
         let accepted = self.stations[station].push(now, size, item);
         if accepted {
-            self.free_at = self.free_at.max(now);
-            self.ready.insert(station);
+            // A station out of reach would occupy the medium for ever.
+            if self.stations[station].rate > Bitrate::ZERO {
+                self.free_at = self.free_at.max(now);
+                self.ready.insert(station);
+            }
         }
         accepted
     }
@@ -48,6 +54,12 @@ impl<T: Clone> Wifi<T> {
     /// Assigns the medium up to `now`.
     pub(super) fn advance(&mut self, now: Instant) {
         self.run(|decision| decision <= now);
+    }
+
+    /// Assigns the medium before `now`, and returns the airtime used by then.
+    pub(super) fn busy_time(&mut self, now: Instant) -> Duration {
+        self.run(|decision| decision < now);
+        self.airtime.saturating_sub(self.free_at.since(now))
     }
 
     /// Returns the next time at which an attached station competes for the medium;
@@ -95,6 +107,7 @@ impl<T: Clone> Wifi<T> {
         if !more {
             self.ready.remove(sender);
         }
+        self.airtime += end.since(now);
         self.free_at = end;
     }
 }

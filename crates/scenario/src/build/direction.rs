@@ -36,6 +36,12 @@ struct TracedRate {
     random: bool,
 }
 
+/// Names of the cells that a direction joins: none, one, or a list.
+pub(super) fn cell_names(fields: &Fields) -> Vec<&str> {
+    let Some(node) = fields.get("cell") else { return Vec::new() };
+    node.text().into_iter().chain(node.list().iter().filter_map(Node::text)).collect()
+}
+
 /// Maximum length of a generated trace, in steps.
 const MAX_STEPS: u64 = 1_000_000;
 
@@ -48,9 +54,19 @@ impl Builder<'_, '_> {
         duration: Duration,
         place: (&str, bool),
     ) -> (Hop, Option<TraceSource>) {
-        if let Some(name) = fields.text("cell") {
-            return (self.station(fields, name, cells), None);
+        let [first, ..] = *cell_names(fields) else { return self.link(fields, duration, place) };
+        for other in &cell_names(fields)[1..] {
+            self.cell_index(fields, other, cells);
         }
+        (self.station(fields, first, cells), None)
+    }
+
+    fn link(
+        &mut self,
+        fields: &Fields,
+        duration: Duration,
+        place: (&str, bool),
+    ) -> (Hop, Option<TraceSource>) {
         if !fields.given("cell") {
             self.not_with(fields, &["link_rate"], "without `cell`", "set the direction's own `rate`");
         }
@@ -89,12 +105,9 @@ impl Builder<'_, '_> {
             outages: self.outages(fields.list("outages")),
             reorder: fields.flag("reorder").unwrap_or(false),
             link_rate: fields.rate("link_rate"),
+            snr_db: None,
         };
-        let cell = cells.iter().position(|c| c.name == name);
-        if cell.is_none() {
-            let names: Vec<&str> = cells.iter().map(|c| c.name.as_str()).collect();
-            self.unknown_name(fields.span("cell"), "cell", name, &names);
-        }
+        let cell = self.cell_index(fields, name, cells);
         if codel.is_some() {
             self.problems
                 .add(fields.span("queue"), "CoDel is not available in a cell")
@@ -102,6 +115,16 @@ impl Builder<'_, '_> {
                 .hint("give the direction its own `rate`, or the station a shorter queue");
         }
         Hop::Cell { cell: cell.unwrap_or_default(), station }
+    }
+
+    /// Index of the cell `name`, which `fields` names.
+    pub(super) fn cell_index(&mut self, fields: &Fields, name: &str, cells: &[CellSpec]) -> Option<usize> {
+        let cell = cells.iter().position(|c| c.name == name);
+        if cell.is_none() {
+            let names: Vec<&str> = cells.iter().map(|c| c.name.as_str()).collect();
+            self.unknown_name(fields.span("cell"), "cell", name, &names);
+        }
+        cell
     }
 
     fn rate(&mut self, node: &Node) -> Rate {

@@ -1,6 +1,7 @@
 //! Builds the experiment from the values of the file, and checks rules about several keys.
 
 mod cell;
+mod crowd;
 mod device;
 mod direction;
 mod limits;
@@ -11,6 +12,8 @@ mod traffic;
 mod transport;
 mod video;
 
+use crate::crowd::Crowd;
+use crate::format::CROWD;
 use crate::used_trace::random_start;
 use crate::{Diagnostic, Files, UsedTrace};
 use core::ops::Range;
@@ -35,6 +38,8 @@ pub(crate) struct Built {
     pub(crate) experiment: Experiment,
     pub(crate) traces: Vec<UsedTrace>,
     pub(crate) generated: Vec<Generated>,
+    /// The devices, if there are several; `experiment` is then that of the first kind.
+    pub(crate) crowd: Option<Crowd>,
 }
 
 /// A direction whose trace follows the seed.
@@ -80,7 +85,7 @@ pub(crate) fn build(root: &Fields, problems: &mut Problems<'_>, files: &dyn File
         profiles: BTreeMap::new(),
         manifests: BTreeMap::new(),
     };
-    builder.scenario(root)
+    if core::ptr::eq(root.table, &raw const CROWD) { builder.crowd(root) } else { builder.scenario(root) }
 }
 
 /// State shared by the parts: the problems, and the content of other files.
@@ -122,6 +127,7 @@ impl Builder<'_, '_> {
             },
             traces: self.used_traces.iter().map(|trace| trace.with_seed(seed)).collect(),
             generated,
+            crowd: None,
         }
     }
 

@@ -1,5 +1,6 @@
 //! Builds paths.
 
+use super::direction::cell_names;
 use super::{Builder, Generated, TraceSource, point};
 use ::radio::{InterfaceKind, Profile};
 use link::{LinkConfig, Rate};
@@ -131,9 +132,14 @@ impl Builder<'_, '_> {
     }
 
     /// Checks one path; `first` is the first use of the cell: direction and line.
-    fn check_lte_cell(&mut self, fields: &Fields, name: &str, first: &mut Option<(&'static str, usize)>) {
+    pub(super) fn check_lte_cell(
+        &mut self,
+        fields: &Fields,
+        name: &str,
+        first: &mut Option<(&'static str, usize)>,
+    ) {
         let hint = "add a second `[[cell]]` for the other direction, or give that a `rate`";
-        let in_cell = |key: &str| fields.fields(key).filter(|d| d.text("cell") == Some(name));
+        let in_cell = |key: &str| fields.fields(key).filter(|d| cell_names(d).contains(&name));
         if in_cell("down").is_some() && !fields.given("up") {
             self.problems
                 .add(

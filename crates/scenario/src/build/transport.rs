@@ -278,7 +278,7 @@ fn rate(hop: &Hop, cells: &[CellSpec]) -> u64 {
         },
         Hop::Cell { cell, station } => {
             let whole = cells.get(*cell).map(|c| c.config.rate).unwrap_or_default();
-            station.link_rate.map_or(whole, |own| own.min(whole))
+            station.rate(whole).min(whole)
         }
     };
     rate.as_bps()

@@ -13,8 +13,14 @@ use units::{Bitrate, Bytes, Duration};
 const MAX_SEGMENTS: u64 = 1_000_000;
 
 impl Builder<'_, '_> {
-    /// A video; a bulk transfer in its place if it has a problem.
+    /// A video, the first one if there are several; a bulk transfer in its place if it has a problem.
     pub(super) fn video(&mut self, fields: &Fields) -> Kind {
+        let manifest = fields.get("manifest");
+        self.video_of(fields, manifest.map(|node| node.list().first().unwrap_or(node)))
+    }
+
+    /// A video with this value of `manifest`.
+    pub(super) fn video_of(&mut self, fields: &Fields, manifest: Option<&Node>) -> Kind {
         let request = fields.size("request").unwrap_or(Video::REQUEST);
         if request < Video::MIN_REQUEST || request > Bytes::new(65_536) {
             self.problems
@@ -22,10 +28,10 @@ impl Builder<'_, '_> {
                 .expected(format!("a size from {} to 65536B", Video::MIN_REQUEST))
                 .hint("browsers send a few hundred bytes");
         }
-        let manifest = match fields.fields("manifest") {
+        let manifest = manifest.and_then(|node| match node.fields() {
             Some(table) => self.constant_bitrate(table),
-            None => self.manifest_file(fields),
-        };
+            None => self.manifest_file(node),
+        });
         let rule: Rule =
             fields.text("rule").and_then(|rule| rule.parse().ok()).unwrap_or_else(|| BOLA.into());
         let standard = PlayerConfig::new(rule);
@@ -53,12 +59,12 @@ impl Builder<'_, '_> {
 
     /// The list of sizes in a file. A file that several videos name is read once, and its problems
     /// are reported once.
-    fn manifest_file(&mut self, fields: &Fields) -> Option<Manifest> {
-        let path = fields.text("manifest")?;
+    fn manifest_file(&mut self, node: &Node) -> Option<Manifest> {
+        let path = node.text()?;
         if let Some(known) = self.manifests.get(path) {
             return known.clone();
         }
-        let manifest = self.read_manifest(path, &fields.span("manifest"));
+        let manifest = self.read_manifest(path, &node.span);
         self.manifests.insert(path.to_owned(), manifest.clone());
         manifest
     }

@@ -209,7 +209,7 @@ static RULES: [Choice; abr::RULES.len()] = {
     rules
 };
 
-static MANIFEST: Table = Table {
+pub(super) static MANIFEST: Table = Table {
     name: "a manifest",
     doc: "A video with segments of constant bitrate.",
     one_of: &[],

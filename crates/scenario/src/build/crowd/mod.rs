@@ -1,0 +1,231 @@
+//! Builds the devices of a scenario with several.
+
+mod adoption;
+mod cells;
+
+use super::direction::cell_names;
+use super::{Builder, Built};
+use crate::crowd::{Crowd, Draw, Kind, PathPlace};
+use policy::PolicyConfig;
+use quantities::{Quantities as _, QuantityNode as _};
+use schema::node::{Fields, Node};
+use sim::{CellSpec, Device, Experiment, Protocol, Transport};
+use units::{Duration, Energy, Power, Seed};
+
+/// Most devices of a scenario.
+const MAX_DEVICES: usize = 10_000;
+/// Most connections and flows of datagrams, and most paths, of all devices: a packet has 16 bits for
+/// the former and 15 for the latter.
+const MAX_FLOWS: usize = 60_000;
+const MAX_PATHS: usize = 30_000;
+
+impl Builder<'_, '_> {
+    /// A scenario of several devices.
+    pub(super) fn crowd(&mut self, root: &Fields) -> Built {
+        let duration = root.time("duration").unwrap_or(Duration::from_secs(1));
+        let sample = root.time("sample").unwrap_or(duration);
+        let seed = Seed::new(root.integer("seed").unwrap_or(1).max(0) as u64);
+        self.check_sample(root, sample, duration);
+        let cells = self.cells(root.list("cell"));
+        self.check_directions_of_cells(root, &cells);
+        let backhauls = self.backhauls(root, &cells, duration, seed);
+        let nodes = root.list("device");
+        self.unique_names(nodes, "devices");
+        let kinds: Vec<Kind> = nodes
+            .iter()
+            .filter_map(Node::fields)
+            .map(|fields| self.kind_of_device(root, fields, &cells, (duration, seed)))
+            .collect();
+        self.check_numbers(nodes, &kinds);
+        let adoption =
+            root.fields("adoption").map(|fields| self.adoption(fields, &kinds)).unwrap_or_default();
+        let first = kinds.first().map(|kind| kind.template.clone());
+        Built {
+            title: root.text("title").unwrap_or_default().to_owned(),
+            description: root.text("description").map(str::to_owned),
+            experiment: first.unwrap_or_else(|| no_device(seed, duration)),
+            traces: self.used_traces.iter().map(|trace| trace.with_seed(seed)).collect(),
+            generated: Vec::new(),
+            crowd: Some(Crowd { kinds, adoption, sample, cells, backhauls }),
+        }
+    }
+
+    fn kind_of_device(
+        &mut self,
+        root: &Fields,
+        fields: &Fields,
+        cells: &[CellSpec],
+        times: (Duration, Seed),
+    ) -> Kind {
+        let (template, generated) = self.template(root, fields, cells, times);
+        let mut places: Vec<PathPlace> = Vec::new();
+        for node in fields.list("path") {
+            places.push(node.fields().map_or_else(no_place, |path| self.place(path, cells)));
+        }
+        let (mut starts, mut videos, mut connection) = (Vec::new(), Vec::new(), 0);
+        for traffic in fields.list("traffic").iter().filter_map(Node::fields) {
+            let is_datagrams = traffic.text("kind") == Some("vbr") && traffic.text("protocol") != Some("tcp");
+            if let Some(start) = traffic.get("start").and_then(|node| self.drawn_time(node)) {
+                if is_datagrams {
+                    self.problems
+                        .add(traffic.span("start"), "a flow of datagrams does not draw its start")
+                        .expected("one time")
+                        .hint("give `start` as one time, or use `protocol = \"tcp\"`");
+                }
+                starts.push((connection, start));
+            }
+            let manifests = traffic.get("manifest").map_or(&[][..], Node::list);
+            if !manifests.is_empty() {
+                let all = manifests.iter().map(|node| self.video_of(traffic, Some(node))).collect();
+                videos.push((connection, Draw::OneOf(all)));
+            }
+            connection += usize::from(!is_datagrams);
+        }
+        if !self.problems.found.is_empty() {
+            (starts, videos) = (Vec::new(), Vec::new());
+        }
+        Kind {
+            name: fields.text("name").unwrap_or_default().to_owned(),
+            count: fields.integer("count").unwrap_or(1).max(1) as usize,
+            template,
+            generated,
+            places,
+            starts,
+            videos,
+        }
+    }
+
+    /// The experiment of a device of one kind, with the first of several values.
+    fn template(
+        &mut self,
+        root: &Fields,
+        fields: &Fields,
+        cells: &[CellSpec],
+        (duration, seed): (Duration, Seed),
+    ) -> (Experiment, Vec<super::Generated>) {
+        let nodes = fields.list("path");
+        let (paths, generated) = self.paths(nodes, cells, duration, seed);
+        let is_valid = self.problems.found.is_empty();
+        let device = self.device(Some(fields), is_valid.then_some(&paths));
+        let transport = fields.fields("transport").or_else(|| root.fields("transport"));
+        let transport = self.transport(transport, nodes, &paths, cells);
+        let (traffic, background) = self.traffic(fields.list("traffic"), root.time("duration"), &paths);
+        let experiment = Experiment {
+            seed,
+            duration,
+            sample: Duration::ZERO,
+            device,
+            cells: cells.to_vec(),
+            paths,
+            transport,
+            traffic,
+            background,
+            capture: false,
+        };
+        (experiment, generated)
+    }
+
+    /// Cells and channel of a path.
+    fn place(&mut self, path: &Fields, cells: &[CellSpec]) -> PathPlace {
+        let up = if path.given("up") { "up" } else { "down" };
+        let mut place = PathPlace { name: path.text("name").unwrap_or_default().to_owned(), ..no_place() };
+        for (i, key) in ["down", up].into_iter().enumerate() {
+            let Some(direction) = path.fields(key) else { continue };
+            let names = cell_names(direction);
+            place.cells[i] =
+                names.iter().filter_map(|name| cells.iter().position(|c| c.name == *name)).collect();
+            let is_own = i == 0 || up == "up";
+            place.snr_db[i] = if is_own {
+                direction.get("snr_db").and_then(|node| self.drawn_number(direction, node))
+            } else {
+                None
+            };
+        }
+        place
+    }
+
+    /// A signal-to-noise ratio that is fixed or drawn.
+    fn drawn_number(&mut self, direction: &Fields, node: &Node) -> Option<Draw<f64>> {
+        if cell_names(direction).is_empty() {
+            self.not_with(direction, &["snr_db"], "without `cell`", "a `model` has its own `snr_db`");
+        } else if direction.given("link_rate") {
+            self.not_with(direction, &["snr_db"], "with `link_rate`", "remove one of the two");
+        }
+        if let Some(number) = node.number() {
+            return Some(Draw::OneOf(vec![number]));
+        }
+        if let Some(fields) = node.fields() {
+            let [low, high] = fields.list("uniform") else { return None };
+            let (low_value, high_value) = (low.number()?, high.number()?);
+            self.check_bounds(fields, low_value <= high_value);
+            return Some(Draw::Uniform(low_value, high_value));
+        }
+        Some(Draw::OneOf(node.list().iter().filter_map(Node::number).collect()))
+    }
+
+    /// A start that is drawn; `None` for one time.
+    fn drawn_time(&mut self, node: &Node) -> Option<Draw<Duration>> {
+        if let Some(fields) = node.fields() {
+            let [low, high] = fields.list("uniform") else { return None };
+            let (low, high) = (low.time()?, high.time()?);
+            self.check_bounds(fields, low <= high);
+            return Some(Draw::Uniform(low, high));
+        }
+        let times: Vec<Duration> = node.list().iter().filter_map(Node::time).collect();
+        (!times.is_empty()).then_some(Draw::OneOf(times))
+    }
+
+    fn check_bounds(&mut self, fields: &Fields, is_ordered: bool) {
+        if !is_ordered {
+            self.problems
+                .add(fields.span("uniform"), "the upper bound is below the lower one")
+                .expected("the lower bound first")
+                .hint("exchange the two bounds");
+        }
+    }
+
+    fn check_numbers(&mut self, nodes: &[Node], kinds: &[Kind]) {
+        let total =
+            |each: fn(&Kind) -> usize| kinds.iter().map(|kind| kind.count * each(kind)).sum::<usize>();
+        let flows = total(|kind| kind.template.traffic.len() + kind.template.background.len());
+        let limits = [
+            ("devices", total(|_| 1), MAX_DEVICES),
+            ("connections", flows, MAX_FLOWS),
+            ("paths", total(|kind| kind.template.paths.len()), MAX_PATHS),
+        ];
+        let Some(last) = nodes.last().and_then(Node::fields) else { return };
+        for (what, count, max) in limits {
+            if count > max {
+                self.problems
+                    .add(last.span("count"), format!("{count} {what} in all"))
+                    .expected(format!("at most {max}"))
+                    .hint("choose smaller values of `count`");
+            }
+        }
+    }
+}
+
+/// Stands for the first device of a scenario without one, which is a problem.
+fn no_device(seed: Seed, duration: Duration) -> Experiment {
+    Experiment {
+        seed,
+        duration,
+        sample: Duration::ZERO,
+        device: Device {
+            name: String::new(),
+            battery: Energy::default(),
+            policy: PolicyConfig::default(),
+            joint_power: Power::default(),
+        },
+        cells: Vec::new(),
+        paths: Vec::new(),
+        transport: Transport { protocol: Protocol::Mptcp, config: mptcp::Config::default() },
+        traffic: Vec::new(),
+        background: Vec::new(),
+        capture: false,
+    }
+}
+
+fn no_place() -> PathPlace {
+    PathPlace { name: String::new(), cells: [Vec::new(), Vec::new()], snr_db: [None, None] }
+}
