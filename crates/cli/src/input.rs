@@ -2,7 +2,7 @@
 
 use crate::failure::{Failure, reason};
 use experiments::setting_place::show_in_settings;
-use scenario::{Scenario, Setting};
+use scenario::{Diagnostic, Scenario, Setting};
 use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Component, Path, PathBuf};
@@ -27,6 +27,8 @@ pub(crate) struct Input {
     /// Name in a comparison of several scenarios.
     label: String,
     bytes: Vec<u8>,
+    /// Whether the command takes scenarios of several devices.
+    takes_several: bool,
 }
 
 /// Whether a path stands for the standard input.
@@ -65,7 +67,12 @@ impl Input {
         let file = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
         let label = stem(&file).to_owned();
-        Self { shown: shown(path), file, folder, label, bytes }
+        Self { shown: shown(path), file, folder, label, bytes, takes_several: false }
+    }
+
+    /// Accepts scenarios of several devices.
+    pub(crate) fn of_several_devices(self) -> Self {
+        Self { takes_several: true, ..self }
     }
 
     /// Reads the scenarios of a comparison. Different files of the same name get labels and names
@@ -135,7 +142,7 @@ impl Input {
 
     /// Parses the scenario with keys overridden by `--set`.
     pub(crate) fn scenario(&self, settings: &[Setting]) -> Result<Scenario, Failure> {
-        match Scenario::parse_bytes(&self.shown, &self.bytes, &self.files()) {
+        match schema::utf8(&self.shown, &self.bytes).and_then(|text| self.parse(text)) {
             Ok(scenario) if settings.is_empty() => Ok(scenario),
             Ok(scenario) => {
                 let whole = settings.iter().map(|setting| resolve(setting, &scenario, "--set"));
@@ -169,7 +176,7 @@ impl Input {
     /// The scenario of a file with problems, if the settings correct them.
     fn corrected(&self, settings: &[Setting]) -> Option<Scenario> {
         let text = Setting::apply(settings, std::str::from_utf8(&self.bytes).ok()?).ok()?;
-        Scenario::parse(&self.shown, &text, &self.files()).ok()
+        self.parse(&text).ok()
     }
 
     /// Applies settings, given by `option`, to a scenario.
@@ -181,13 +188,19 @@ impl Input {
     ) -> Result<Scenario, Failure> {
         let text = Setting::apply(settings, &scenario.source)
             .map_err(|error| Failure::Usage { message: format!("{option}: {error}"), hint: error.hint() })?;
-        let mut read = Scenario::parse(&self.shown, &text, &self.files())
+        let mut read = self
+            .parse(&text)
             .map_err(|found| Failure::Input(show_in_settings(found, option, &self.shown, settings, &text)))?;
         if !settings.iter().any(|setting| setting.key() == "title") {
             // The default title is the name of the file, without the settings.
             read.title.clone_from(&scenario.title);
         }
         Ok(read)
+    }
+
+    fn parse(&self, text: &str) -> Result<Scenario, Vec<Diagnostic>> {
+        let parse = if self.takes_several { Scenario::parse_any } else { Scenario::parse };
+        parse(&self.shown, text, &self.files())
     }
 
     fn files(&self) -> impl Fn(&str) -> Result<String, String> + use<> {

@@ -5,6 +5,7 @@
 //! program reads and writes the files.
 
 pub mod compare;
+pub mod crowd;
 mod delay;
 pub mod describe;
 pub mod display;

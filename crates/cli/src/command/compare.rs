@@ -15,11 +15,19 @@ use std::path::Path;
 
 pub(crate) fn run(arguments: &Compare, terminal: Terminal) -> Result<(), Failure> {
     arguments.plot.check()?;
-    let inputs = Input::read_all(&arguments.scenarios)?;
+    let inputs: Vec<Input> =
+        Input::read_all(&arguments.scenarios)?.into_iter().map(Input::of_several_devices).collect();
     let scenarios: Vec<Scenario> = inputs
         .iter()
         .map(|input| input.scenario_of(&arguments.set, arguments.duration))
         .collect::<Result<_, _>>()?;
+    check_numbers_of_devices(&scenarios)?;
+    if arguments.series && scenarios.iter().any(|scenario| scenario.crowd.is_some()) {
+        return Err(Failure::Usage {
+            message: "--series: runs of several devices have no common series".to_owned(),
+            hint: "`tandem run` writes the load of the cells over time to series.csv".to_owned(),
+        });
+    }
     let cases = cases::cases(arguments, &inputs, &scenarios)?;
     let made_by = provenance(arguments, &inputs, &scenarios, &cases);
     let default = Path::new("tandem-out").join(format!("{}-compare", inputs[0].stem()));
@@ -47,6 +55,19 @@ pub(crate) fn run(arguments: &Compare, terminal: Terminal) -> Result<(), Failure
         comparison.finished(),
         comparison.planned()
     )))
+}
+
+/// Rejects scenarios of one device beside others of several: they have no figures in common.
+fn check_numbers_of_devices(scenarios: &[Scenario]) -> Result<(), Failure> {
+    let several = scenarios.iter().filter(|scenario| scenario.crowd.is_some()).count();
+    if several == 0 || several == scenarios.len() {
+        return Ok(());
+    }
+    Err(Failure::Usage {
+        message: "scenarios of one device and of several have no figures in common".to_owned(),
+        hint: "compare either kind with its own, or write the one device as `[[device]]` with `count = 1`"
+            .to_owned(),
+    })
 }
 
 /// Writes the directory and prints the tables.

@@ -9,6 +9,7 @@ use crate::output::Terminal;
 use crate::provenance::Provenance;
 use crate::run_results::RunResults;
 use crate::{progress, signals};
+use experiments::crowd;
 use experiments::run::{Settings, simulate};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -17,7 +18,7 @@ use units::Seed;
 
 pub(crate) fn run(arguments: &Run, terminal: Terminal) -> Result<(), Failure> {
     arguments.plot.check()?;
-    let input = Input::read(&arguments.scenario)?;
+    let input = Input::read(&arguments.scenario)?.of_several_devices();
     let scenario = input.scenario_of(&arguments.set, arguments.duration)?;
     let default = Path::new("tandem-out").join(input.stem());
     let made_by = Provenance::new("run")
@@ -38,11 +39,27 @@ pub(crate) fn run(arguments: &Run, terminal: Terminal) -> Result<(), Failure> {
     };
 
     let stop = signals::interrupt_flag()?;
+    if arguments.pcap && scenario.crowd.is_some() {
+        return Err(Failure::Usage {
+            message: "--pcap: a run of several devices writes no capture".to_owned(),
+            hint: "capture a scenario of one device".to_owned(),
+        });
+    }
     let (bar, mut show) = progress::share_bar(log_run(arguments.log.as_deref(), terminal)?, "simulating");
-    let run = simulate(&scenario, &settings, &mut |share| {
+    let mut progress = |share| {
         show(share);
         if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    });
+    };
+    if scenario.crowd.is_some() {
+        let run = crowd::simulate(&scenario, &settings, &mut progress);
+        bar.finish_and_clear();
+        let run = run.map_err(|error| Failure::policy("--policy", &error))?;
+        let run = run.ok_or_else(|| Failure::interrupted("; nothing was written"))?;
+        let results = RunResults::of_crowd(&run, &made_by);
+        let written = results.write(&folder, None);
+        return results.print(terminal, arguments.format, &arguments.plot, written);
+    }
+    let run = simulate(&scenario, &settings, &mut progress);
     bar.finish_and_clear();
     let run = run.map_err(|error| Failure::policy("--policy", &error))?;
     let run = run.ok_or_else(|| Failure::interrupted("; nothing was written"))?;

@@ -8,6 +8,7 @@ mod check;
 mod collector;
 mod collector_tls;
 mod compare;
+mod crowd;
 mod dataset;
 mod delay;
 mod emulate;

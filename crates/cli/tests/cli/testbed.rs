@@ -62,6 +62,9 @@ fn needs_root_shipped_scenarios_give_the_same_keys_on_kernel_and_in_simulation()
         }
         let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
         let file = path.to_str().unwrap().to_owned();
+        if fs::read_to_string(&path).expect("a scenario can be read").contains("[[device]]") {
+            continue;
+        }
         let out = format!("{name}-kernel");
         let arguments = ["testbed", &file, "--duration", "4s", "--out", &out, "--format", "json"];
         // Several test beds can run on one machine at once.

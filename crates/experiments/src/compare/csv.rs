@@ -48,7 +48,7 @@ pub(super) fn runs(comparison: &Comparison) -> Table {
     for (i, case) in comparison.cases.iter().enumerate() {
         for (seed, outcome) in comparison.seeds.iter().zip(&case.outcomes) {
             let Some(outcome) = outcome else { continue };
-            let figure = |metric: &Metric| Cell::number(metric.value(outcome).unwrap_or(f64::NAN), 6);
+            let figure = |metric: &Metric| Cell::number(outcome.value(metric).unwrap_or(f64::NAN), 6);
             // As text, because a float cannot represent every seed.
             let head = [Cell::text(&*case.name), Cell::text(seed.get().to_string())];
             let values = comparison.keys.iter().map(|key| value(key, i));
@@ -108,7 +108,7 @@ fn finished<'a>(
     case: &'a Compared,
 ) -> impl Iterator<Item = (&'a Compared, u64, &'a Series)> {
     let runs = comparison.seeds.iter().zip(&case.outcomes);
-    runs.filter_map(move |(seed, outcome)| Some((case, seed.get(), &outcome.as_ref()?.series)))
+    runs.filter_map(move |(seed, outcome)| Some((case, seed.get(), &outcome.as_ref()?.device()?.series)))
 }
 
 /// A text as a CSV field (RFC 4180).

@@ -1,6 +1,6 @@
 //! Application delay, jitter and head-of-line blocking of a comparison.
 
-use super::Comparison;
+use super::{Compared, Comparison};
 use crate::delay::{MAX_CONNECTIONS, Measure, chart, percentiles, pooled};
 use report::Lines;
 use serde_json::{Value, json};
@@ -94,8 +94,8 @@ pub(super) fn keep_drawn_distributions(outcome: &mut Outcome) {
 
 /// Percentiles 0 to 100 over all seeds of a case, in seconds: a list for each of the first
 /// connections and each quantity, by the name `connectionN_QUANTITY_s`.
-pub(super) fn percentiles_of(outcomes: &[Option<Outcome>]) -> Value {
-    let runs = || outcomes.iter().flatten();
+pub(super) fn percentiles_of(case: &Compared) -> Value {
+    let runs = || case.of_device();
     let connections = runs().next().map_or(0, |outcome| outcome.connections.len());
     let mut all = serde_json::Map::new();
     for (i, number) in (0..connections.min(MAX_CONNECTIONS)).zip(1..) {
@@ -115,7 +115,7 @@ pub(super) fn charts(comparison: &Comparison) -> Vec<Lines> {
     for (i, number) in (0..connections.min(MAX_CONNECTIONS)).zip(1..) {
         for measure in Measure::ALL {
             let lines = comparison.cases.iter().zip(&names).take(MAX_LINES).map(|(case, name)| {
-                let runs = case.outcomes.iter().flatten().filter_map(|o| measure.of(o.connections.get(i)?));
+                let runs = case.of_device().filter_map(|o| measure.of(o.connections.get(i)?));
                 (name.as_str(), pooled(runs))
             });
             let Some(mut chart) = chart(measure, lines) else { continue };

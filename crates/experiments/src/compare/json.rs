@@ -54,7 +54,7 @@ fn case_json(comparison: &Comparison, i: usize, case: &Compared) -> Value {
         "values": values,
         "runs": case.finished(),
         "figures": figures,
-        "percentiles": delay::percentiles_of(&case.outcomes),
+        "percentiles": delay::percentiles_of(case),
     })
 }
 

@@ -1,6 +1,7 @@
 //! Metrics of a comparison.
 
 use super::delay::DelayMetric;
+use crate::crowd::CrowdMetric;
 use crate::display::megabytes;
 use crate::video::all_fetched_s;
 use abr::Session;
@@ -40,6 +41,11 @@ pub(super) enum Quantity {
     PathBytes(usize),
     PathEnergy(usize),
     OutOfOrder,
+    /// A figure of several devices, in this table.
+    OfCrowd {
+        table: &'static str,
+        is_drawn: bool,
+    },
 }
 
 impl Quantity {
@@ -47,6 +53,9 @@ impl Quantity {
     pub(super) fn is_drawn(self) -> bool {
         if let Self::Delay(_, metric) = self {
             return metric.is_drawn();
+        }
+        if let Self::OfCrowd { is_drawn, .. } = self {
+            return is_drawn;
         }
         !matches!(
             self,
@@ -106,6 +115,13 @@ impl Metric {
         Self { key: key.into(), name: name.into(), unit, quantity, in_tables: true }
     }
 
+    /// A figure of several devices.
+    pub(super) fn of_crowd(metric: CrowdMetric) -> Self {
+        let CrowdMetric { key, name, unit, group, in_tables } = metric;
+        let quantity = Quantity::OfCrowd { table: group, is_drawn: in_tables };
+        Self { in_tables, ..Self::new(key, name, unit, quantity) }
+    }
+
     /// Table of the metric, if cases are rows: `traffic`, `video`, `delay`, `energy` or `paths`.
     pub fn group(&self) -> &'static str {
         match self.quantity {
@@ -113,6 +129,7 @@ impl Metric {
             Quantity::PathBytes(_) | Quantity::PathEnergy(_) => "paths",
             Quantity::Video(..) => "video",
             Quantity::Delay(..) => "delay",
+            Quantity::OfCrowd { table, .. } => table,
             _ => "traffic",
         }
     }
@@ -127,12 +144,18 @@ impl Metric {
         self.is_drawn()
             && !matches!(
                 self.quantity,
-                Quantity::Lifespan
+                Quantity::OfCrowd { .. }
+                    | Quantity::Lifespan
                     | Quantity::PathBytes(_)
                     | Quantity::PathEnergy(_)
                     | Quantity::OutOfOrder
                     | Quantity::Video(_, VideoMetric::Linear)
             )
+    }
+
+    /// Whether the metric is a mean of the devices with one policy.
+    pub(super) fn is_of_policy(&self) -> bool {
+        matches!(self.quantity, Quantity::OfCrowd { table: "devices by policy", .. })
     }
 
     /// Title of a chart of the metric.
@@ -179,6 +202,7 @@ impl Metric {
                 .iter()
                 .filter_map(|c| Some(c.peak_out_of_order_bytes? as f64 * 1e-3))
                 .reduce(f64::max),
+            Quantity::OfCrowd { .. } => None,
         }
     }
 }

@@ -3,6 +3,7 @@
 
 mod csv;
 mod delay;
+mod finished;
 mod json;
 mod keys;
 mod metrics;
@@ -20,6 +21,7 @@ pub use simulate::{Control, Progress, compare};
 use crate::display::time_unit;
 use crate::traces;
 use crate::warnings::Warning;
+use finished::Finished;
 use keys::Key;
 use policy::PolicyConfig;
 use report::{Estimate, Page, Table};
@@ -104,15 +106,19 @@ struct Compared {
     /// Experiment of the first seed, with its series.
     experiment: Experiment,
     /// One outcome per seed, `None` if the run was stopped. Only the first has timelines.
-    outcomes: Vec<Option<Outcome>>,
+    outcomes: Vec<Option<Finished>>,
 }
 
 impl Compared {
     /// Whether several seeds finished and all gave the same run.
     fn repeats(&self) -> bool {
-        let same = |a: &Outcome, b: &Outcome| a.device == b.device && a.connections == b.connections;
-        let runs: Vec<&Outcome> = self.outcomes.iter().flatten().collect();
-        runs.len() > 1 && runs.windows(2).all(|pair| same(pair[0], pair[1]))
+        let runs: Vec<&Finished> = self.outcomes.iter().flatten().collect();
+        runs.len() > 1 && runs.windows(2).all(|pair| pair[0].repeats(pair[1]))
+    }
+
+    /// Outcomes of finished runs of one device.
+    fn of_device(&self) -> impl Iterator<Item = &Outcome> {
+        self.outcomes.iter().flatten().filter_map(Finished::device)
     }
 
     /// Number of finished runs.
@@ -239,7 +245,7 @@ impl Comparison {
 
     /// Values of a metric in the runs of a case that have one.
     fn values(&self, metric: &Metric, case: usize) -> Vec<f64> {
-        self.cases[case].outcomes.iter().flatten().filter_map(|outcome| metric.value(outcome)).collect()
+        self.cases[case].outcomes.iter().flatten().filter_map(|run| run.value(metric)).collect()
     }
 
     fn estimate(&self, metric: &Metric, case: usize) -> Estimate {
@@ -254,7 +260,7 @@ impl Comparison {
             .iter()
             .zip(&self.cases[case].outcomes)
             .filter_map(|(first, other)| {
-                Some((metric.value(first.as_ref()?)?, metric.value(other.as_ref()?)?))
+                Some((first.as_ref()?.value(metric)?, other.as_ref()?.value(metric)?))
             })
             .collect();
         let first: Vec<f64> = pairs.iter().map(|(first, _)| *first).collect();

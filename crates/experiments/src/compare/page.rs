@@ -1,10 +1,12 @@
 //! HTML report of a comparison.
 
+use super::finished::Finished;
 use super::keys::Key;
 use super::metrics::{Metric, Quantity};
 use super::rows::{self, Grid};
 use super::sweep::Sweep;
-use super::{Comparison, delay};
+use super::{Compared, Comparison, delay};
+use crate::crowd::{CrowdFigures, distribution_chart};
 use crate::display::decimals;
 use crate::{describe, page, timeline, video};
 use report::{Axis, Bars, Estimate, Page, Section, literal};
@@ -19,7 +21,7 @@ pub(super) fn page(comparison: &Comparison) -> Page {
     }
     out.lead(summary(comparison))
         .section(results(comparison))
-        .section(timelines(comparison))
+        .section(if is_of_crowds(comparison) { distributions(comparison) } else { timelines(comparison) })
         .section(scenario(comparison))
         .footer(page::footer())
 }
@@ -29,12 +31,41 @@ fn results(comparison: &Comparison) -> Section {
     let mut section = comparison.means().into_iter().fold(section, Section::table);
     if let Some(sweep) = Sweep::find(comparison) {
         let drawn = comparison.metrics.iter().filter(|metric| metric.quantity.is_drawn());
+        section = section.charts(sweep.by_policy(comparison));
         section = section.charts(drawn.map(|metric| sweep.chart(comparison, metric)));
-    } else {
+    } else if !is_of_crowds(comparison) {
         section = bar_charts(comparison, section);
     }
     let section = section.charts(delay::charts(comparison));
     comparison.differences().into_iter().fold(section, Section::table)
+}
+
+/// Whether the cases have several devices.
+fn is_of_crowds(comparison: &Comparison) -> bool {
+    comparison.metrics.iter().any(|metric| matches!(metric.quantity, Quantity::OfCrowd { .. }))
+}
+
+/// Distributions over the devices of all seeds, a line for each case.
+fn distributions(comparison: &Comparison) -> Section {
+    let (title, names) = comparison.legend();
+    let runs = |case: &Compared| -> Vec<CrowdFigures> {
+        case.outcomes.iter().flatten().filter_map(Finished::crowd).cloned().collect()
+    };
+    let cases: Vec<(String, Vec<CrowdFigures>)> =
+        names.into_iter().zip(comparison.cases.iter().map(runs)).take(MAX_TIMELINES).collect();
+    let first = cases.iter().find_map(|(_, runs)| runs.first());
+    let measures = first.map(|run| run.devices.iter().map(|(measure, _)| measure.clone()).collect());
+    let measures: Vec<_> = measures.unwrap_or_default();
+    let charts = measures.iter().filter_map(|measure| {
+        let values = |runs: &Vec<CrowdFigures>| -> Vec<f64> {
+            let own = runs.iter().flat_map(|run| run.devices.iter().filter(|(other, _)| other == measure));
+            own.flat_map(|(_, values)| values.iter().copied()).collect()
+        };
+        let lines: Vec<(String, Vec<f64>)> =
+            cases.iter().map(|(name, runs)| (name.clone(), values(runs))).collect();
+        Some(distribution_chart(measure, &lines)?.legend_title(&*title))
+    });
+    Section::new("Distributions over the devices").charts(charts)
 }
 
 fn timelines(comparison: &Comparison) -> Section {
@@ -47,7 +78,7 @@ fn timelines(comparison: &Comparison) -> Section {
         });
     }
     for case in comparison.cases.iter().take(MAX_TIMELINES) {
-        if let Some(outcome) = case.outcomes.first().and_then(Option::as_ref)
+        if let Some(outcome) = case.outcomes.first().and_then(Option::as_ref).and_then(Finished::device)
             && let Some(chart) = timeline::timeline(&case.name, &case.experiment, outcome)
         {
             let seconds = case.experiment.duration.as_secs_f64();

@@ -2,7 +2,7 @@
 
 use super::Comparison;
 use super::keys::Key;
-use super::metrics::Metric;
+use super::metrics::{Metric, Quantity};
 use crate::display::decimals;
 use report::{Badge, Cell, Column, Estimate, Row, Table, Tone};
 
@@ -31,7 +31,9 @@ impl<'a> Means<'a> {
         let Estimate { mean, ci95 } = comparison.estimate(metric, case);
         let shown = comparison.shown(Estimate::new(mean / scale, ci95 / scale));
         let (found, runs) = (comparison.values(metric, case).len(), comparison.cases[case].finished());
-        if found < runs {
+        // No device of the case has the policy of the metric.
+        let is_absent = found == 0 && matches!(metric.quantity, Quantity::OfCrowd { .. });
+        if found < runs && !is_absent {
             let name = &comparison.cases[case].name;
             self.missing.push(format!("`{name}`, {}: {found} of {runs} runs have a value.", metric.name));
         }

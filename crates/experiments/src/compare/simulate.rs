@@ -1,13 +1,15 @@
 //! Runs every case with every seed, in parallel, until it is stopped.
 
+use super::finished::Finished;
 use super::{Case, Compared, Comparison, Options, delay, keys, metrics};
+use crate::crowd::{self, CrowdFigures};
 use crate::parallel;
 use crate::run::prepare;
 use crate::warnings::{self, Warning, World};
 use core::ops::ControlFlow;
 use policy::PolicyError;
 use scenario::{Scenario, UsedTrace};
-use sim::{Experiment, Outcome};
+use sim::Experiment;
 use std::sync::atomic::{AtomicBool, Ordering};
 use units::{Duration, Seed};
 
@@ -47,7 +49,10 @@ pub fn compare(
     let experiments: Vec<Experiment> = options
         .cases
         .iter()
-        .map(|case| prepare(&case.scenario, Some(seeds[0]), case.policy.as_ref()))
+        .map(|case| {
+            crowd::prepare(&case.scenario, seeds[0], case.policy.as_ref())?;
+            prepare(&case.scenario, Some(seeds[0]), case.policy.as_ref())
+        })
         .collect::<Result<_, _>>()?;
     // A stopped comparison has about the same number of seeds in every case.
     let work: Vec<(usize, usize)> =
@@ -84,7 +89,12 @@ pub fn compare(
             traces.push(trace);
         }
     }
-    Ok(Comparison { traces, ..comparison(scenarios, seeds, cases) })
+    let of_crowd = crowd::metrics(options.cases.iter().map(|case| (&case.scenario, case.policy.as_ref())));
+    let mut all = comparison(scenarios, seeds, cases);
+    if !of_crowd.is_empty() {
+        all.metrics = of_crowd.into_iter().map(metrics::Metric::of_crowd).collect();
+    }
+    Ok(Comparison { traces, ..all })
 }
 
 /// One run; `None` if it was stopped. Only the first run of a case keeps its timelines, which are
@@ -95,7 +105,10 @@ fn run_once(
     is_first: bool,
     keeps_series: bool,
     progress: &dyn Fn(f64) -> ControlFlow<()>,
-) -> Option<Outcome> {
+) -> Option<Finished> {
+    if case.scenario.crowd.is_some() {
+        return run_crowd(case, seed, progress);
+    }
     let mut experiment =
         prepare(&case.scenario, Some(seed), case.policy.as_ref()).expect("the policy was checked before");
     if !is_first && !keeps_series {
@@ -111,12 +124,25 @@ fn run_once(
     delay::keep_drawn_distributions(&mut outcome);
     // A finished run counts, also if it was to stop.
     let _ = progress(1.0);
-    Some(outcome)
+    Some(Finished::Device(Box::new(outcome)))
+}
+
+/// One run of several devices; `None` if it was stopped.
+fn run_crowd(case: &Case, seed: Seed, progress: &dyn Fn(f64) -> ControlFlow<()>) -> Option<Finished> {
+    let devices = crowd::prepare(&case.scenario, seed, case.policy.as_ref());
+    let devices = devices.expect("the policy was checked before")?;
+    if progress(0.0).is_break() {
+        return None;
+    }
+    let outcome = sim::run_crowd(&devices, &mut |share| progress(share))?;
+    let _ = progress(1.0);
+    Some(Finished::Crowd(CrowdFigures::of(&devices, &outcome)))
 }
 
 fn comparison(scenarios: &[Scenario], seeds: Vec<Seed>, cases: Vec<Compared>) -> Comparison {
     let experiments = cases.iter().map(|case| (case.name.as_str(), &case.experiment));
-    let mut warnings = warnings::of_cases(experiments);
+    let is_of_crowds = scenarios.iter().any(|scenario| scenario.crowd.is_some());
+    let mut warnings = if is_of_crowds { Vec::new() } else { warnings::of_cases(experiments) };
     warnings.extend(equal_cases(&cases));
     let title = match scenarios {
         [] => String::new(),
@@ -137,21 +163,12 @@ fn comparison(scenarios: &[Scenario], seeds: Vec<Seed>, cases: Vec<Compared>) ->
     }
 }
 
-/// Whether two runs agree in all that they measured; the policies' names may differ.
-fn same_outcome(a: &Outcome, b: &Outcome) -> bool {
-    let (a_device, b_device) = (&a.device, &b.device);
-    let same_device = a_device.energy_j == b_device.energy_j
-        && a_device.joint_energy_j == b_device.joint_energy_j
-        && a_device.battery_left == b_device.battery_left;
-    same_device && a.paths == b.paths && a.connections == b.connections && a.background == b.background
-}
-
 /// A warning for each case whose runs equal those of an earlier case without another explanation.
 fn equal_cases(cases: &[Compared]) -> Vec<Warning> {
     let equals = |a: &Compared, b: &Compared| {
         let mut pairs = a.outcomes.iter().zip(&b.outcomes).filter_map(|(a, b)| a.as_ref().zip(b.as_ref()));
         let mut pairs = pairs.by_ref().peekable();
-        pairs.peek().is_some() && pairs.all(|(a, b)| same_outcome(a, b))
+        pairs.peek().is_some() && pairs.all(|(a, b)| a.equals(b))
     };
     let mut warnings = Vec::new();
     let unexplained = |case: &&Compared| warnings::of(&case.experiment, World::Simulation).is_empty();

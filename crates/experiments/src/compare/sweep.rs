@@ -65,4 +65,32 @@ impl Sweep {
             chart.line(Line::estimates(name, points.iter().map(estimate)).dots())
         })
     }
+
+    /// For each measure of several devices, the means of the devices with each policy over the key.
+    /// Empty unless one key varies.
+    pub(super) fn by_policy(&self, comparison: &Comparison) -> Vec<Lines> {
+        let [(_, points)] = self.lines.as_slice() else { return Vec::new() };
+        let mut charts: Vec<Lines> = Vec::new();
+        for metric in comparison.metrics.iter().filter(|metric| metric.in_tables && metric.is_of_policy()) {
+            let Some((measure, policy)) = metric.name.rsplit_once(" of ") else { continue };
+            let key = format!("{}-by-policy", measure.replace(' ', "-"));
+            let estimates =
+                points.iter().map(|&(x, case)| (x, comparison.shown(comparison.estimate(metric, case))));
+            let line = Line::estimates(policy, estimates.filter(|(_, y)| y.mean.is_finite())).dots();
+            if let Some(chart) = charts.iter_mut().find(|chart| chart.key == key) {
+                chart.lines.push(line);
+                continue;
+            }
+            let mut title = format!("{measure} of the devices with each policy");
+            title[..1].make_ascii_uppercase();
+            let axis = if self.unit.is_empty() {
+                Axis::new(&*self.key)
+            } else {
+                Axis::new(&*self.key).unit(&*self.unit)
+            };
+            let chart = Lines::new(title, axis, Axis::new(measure).unit(metric.unit).from(0.0));
+            charts.push(chart.key(key).legend_title("policy").line(line));
+        }
+        charts
+    }
 }

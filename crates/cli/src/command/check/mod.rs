@@ -90,8 +90,10 @@ fn check_text(
     let name = &input::shown(path);
     match kind {
         FileKind::Scenario => {
-            let scenario = Input::new(path, text.as_bytes().to_vec()).scenario(&[])?;
-            *warnings = warnings::of(&scenario.experiment, World::Simulation);
+            let scenario = Input::new(path, text.as_bytes().to_vec()).of_several_devices().scenario(&[])?;
+            if scenario.crowd.is_none() {
+                *warnings = warnings::of(&scenario.experiment, World::Simulation);
+            }
             Ok(format!("valid scenario: {}", facts(&scenario)))
         }
         FileKind::Agent => {
@@ -121,6 +123,9 @@ fn check_proxy(path: &Path, text: &str) -> Result<String, Failure> {
 
 /// A scenario in one line.
 pub(crate) fn facts(scenario: &Scenario) -> String {
+    if let Some(crowd) = &scenario.crowd {
+        return facts_of_crowd(scenario, crowd);
+    }
     let experiment = &scenario.experiment;
     let paths: Vec<&str> = experiment.paths.iter().map(|path| path.name.as_str()).collect();
     let connections = counted(experiment.traffic.len(), "connection");
@@ -132,6 +137,15 @@ pub(crate) fn facts(scenario: &Scenario) -> String {
         let _ = write!(text, ", {}", counted(scenario.traces.len(), "trace"));
     }
     text + &format!(", {}, policy {}", experiment.duration, experiment.device.policy)
+}
+
+/// A scenario of several devices in one line.
+fn facts_of_crowd(scenario: &Scenario, crowd: &scenario::Crowd) -> String {
+    let kind = |kind: &scenario::Kind| format!("{} {}", kind.count, kind.name);
+    let kinds: Vec<String> = crowd.kinds.iter().map(kind).collect();
+    let (devices, cells) =
+        (counted(crowd.count(), "device"), counted(scenario.experiment.cells.len(), "cell"));
+    format!("{devices} ({}), {cells}, {}", kinds.join(", "), scenario.experiment.duration)
 }
 
 fn check_mpd(name: &str, text: &str) -> Result<String, Failure> {
@@ -185,7 +199,7 @@ fn kind_of(name: &str, text: &str) -> FileKind {
     }
     let keys: Vec<&str> = text.lines().filter_map(top_key).collect();
     let has = |names: &[&str]| keys.iter().any(|key| names.contains(key));
-    if has(&["path", "traffic", "transport", "cell"]) {
+    if has(&["path", "traffic", "transport", "cell", "adoption"]) {
         FileKind::Scenario
     } else if has(&["interface", "connection", "interval"]) {
         FileKind::Agent

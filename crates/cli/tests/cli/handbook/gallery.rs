@@ -52,9 +52,9 @@ fn figures(text: &str) -> BTreeSet<&str> {
 }
 
 #[test]
-fn gallery_has_twelve_pages_of_one_form() {
+fn gallery_has_fifteen_pages_of_one_form() {
     let gallery = gallery();
-    assert_eq!(gallery.len(), 12);
+    assert_eq!(gallery.len(), 15);
     for page in &gallery {
         assert!(
             page.text.lines().next().is_some_and(|title| title.ends_with('?')),

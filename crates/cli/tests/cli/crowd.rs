@@ -1,0 +1,152 @@
+//! Scenarios of several devices on the command line.
+
+use crate::support::{Place, repository};
+use serde_json::Value;
+
+/// Eight phones at one access point; `START` is drawn by each.
+const CROWD: &str = r#"duration = "6s"
+
+[[cell]]
+name = "ap"
+kind = "wifi"
+rate = "10Mbps"
+
+[[cell]]
+name = "sector"
+kind = "lte"
+rate = "20Mbps"
+fading = { coherence = "20ms" }
+
+[[device]]
+name = "phone"
+count = 8
+policy = "wifi-only"
+
+[[device.path]]
+name = "wifi"
+radio = "huang2012.wifi"
+down = { cell = "ap", snr_db = { uniform = [10, 25] } }
+
+[[device.path]]
+name = "lte"
+radio = "huang2012.lte"
+down = { cell = "sector", snr_db = { uniform = [0, 20] } }
+up = { rate = "5Mbps" }
+
+[[device.traffic]]
+kind = "bulk"
+start = START
+"#;
+
+fn place(start: &str) -> Place {
+    let place = Place::new();
+    place.write("crowd.toml", &CROWD.replace("START", start));
+    place
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).expect("JSON")
+}
+
+#[test]
+fn jobs_change_no_byte_of_a_comparison() {
+    let place = place("{ uniform = [\"0s\", \"2s\"] }");
+    let command = ["compare", "crowd.toml", "--vary", "adoption.none=0,0.5,1", "--seeds", "3"];
+    let with = |jobs: &str, out: &str| {
+        let printed = place.done(&[&command[..], &["--jobs", jobs, "--out", out]].concat());
+        let files =
+            ["result.json", "runs.csv", "report.html"].map(|file| place.read(&format!("{out}/{file}")));
+        (printed.replace(out, ""), files)
+    };
+    let (one, three) = (with("1", "one"), with("3", "three"));
+    assert!(one == three);
+    let cases = json(&one.1[0])["cases"].as_array().expect("a list").clone();
+    let figure = |case: usize, key: &str| cases[case]["figures"][key]["mean"].as_f64();
+    assert!(figure(0, "goodput_mbps_of_none").is_none(), "no device has adopted it");
+    assert!(figure(1, "goodput_mbps_of_none") > figure(1, "goodput_mbps_of_wifi-only"));
+    assert!(figure(2, "lte_mb_total") > figure(1, "lte_mb_total"));
+    assert!(figure(0, "sector_load_percent") < Some(0.1));
+}
+
+#[test]
+fn devices_that_never_start_are_in_no_distribution() {
+    let place = place("[\"1s\", \"1h\"]");
+    let result = json(&place.done(&["run", "crowd.toml", "--format", "json"]));
+    let devices = result["devices"].as_array().expect("a list");
+    let started = devices.iter().filter(|device| device["started"] == true).count();
+    assert!(started > 0 && started < 8, "{started}");
+    assert_eq!(result["started"], started);
+    for distribution in result["distributions"].as_array().expect("a list") {
+        assert_eq!(distribution["devices"], started, "{distribution}");
+    }
+    let goodput = &result["distributions"][0];
+    assert!(goodput["measure"] == "goodput_mbps" && goodput["p5"].as_f64() > Some(0.1), "{goodput}");
+    let idle = devices.iter().find(|device| device["started"] == false).expect("one is idle");
+    assert!(idle["figures"]["goodput_mbps"].is_null());
+    assert_eq!(json(&place.read("tandem-out/crowd/result.json")), result);
+}
+
+#[test]
+fn run_writes_the_load_of_the_cells() {
+    let place = place("\"0s\"");
+    let table = place.done(&["run", "crowd.toml"]);
+    assert!(table.contains("All 8 devices") && table.contains("Cells"), "{table}");
+    let series = place.read("tandem-out/crowd/series.csv");
+    let header = series.lines().next().expect("a header");
+    assert!(header.starts_with("time_s,ap.load,ap.rate_mbps,ap.queue_kb,sector.load,"), "{header}");
+    assert_eq!(series.lines().count(), 7);
+    let report = place.read("tandem-out/crowd/report.html");
+    assert!(report.contains("Load of the cells") && report.contains("Goodput over devices"));
+}
+
+#[test]
+fn commands_for_one_device_say_which_take_several() {
+    let place = place("\"0s\"");
+    for command in [
+        &["sweep", "crowd.toml", "--vary", "seed=1,2", "--out", "sweep"][..],
+        &["testbed", "crowd.toml"],
+        &["emulate", "crowd.toml", "--", "true"],
+    ] {
+        let output = place.run(command);
+        assert_eq!((output.code, output.out.as_str()), (3, ""), "{command:?}: {}", output.err);
+        assert!(output.err.contains("crowd.toml:15:"), "{command:?}: {}", output.err);
+        assert!(output.err.contains("`tandem run`, `compare` and `check` take several devices"));
+    }
+}
+
+#[test]
+fn problem_of_a_crowd_has_exit_code_three_with_line_and_hint() {
+    let place = place("\"0s\"");
+    place.write("bad.toml", &CROWD.replace("START", "\"0s\"").replace("count = 8", "count = 0"));
+    for command in [&["run", "bad.toml"][..], &["check", "bad.toml"], &["compare", "bad.toml"]] {
+        let output = place.run(command);
+        assert_eq!(output.code, 3, "{command:?}: {}", output.err);
+        assert!(output.err.contains("bad.toml:17:") && output.err.contains("hint:"), "{}", output.err);
+    }
+}
+
+#[test]
+fn one_device_is_not_compared_with_several() {
+    let place = place("\"0s\"");
+    let output = place.run(&["compare", "crowd.toml", "tiny.toml"]);
+    assert_eq!(output.code, 2, "{}", output.err);
+    let output = place.run(&["run", "crowd.toml", "--pcap"]);
+    assert!(output.code == 2 && output.err.contains("capture"), "{}", output.err);
+}
+
+#[test]
+fn members_of_a_crowd_are_in_the_documentation() {
+    let place = place("\"0s\"");
+    let result = json(&place.done(&["run", "crowd.toml", "--format", "json"]));
+    let page = std::fs::read_to_string(repository().join("docs/reference/output.md")).expect("the page");
+    let section = page.split("## `result.json` of several devices").nth(1).expect("a section");
+    let section = section.split("\n## ").next().expect("its text");
+    let mut names: Vec<String> = result.as_object().expect("an object").keys().cloned().collect();
+    for list in ["distributions", "groups", "cells", "devices"] {
+        names.extend(result[list][0].as_object().expect("an object").keys().cloned());
+    }
+    names.extend(result["cells"][0]["packets"].as_object().expect("an object").keys().cloned());
+    for name in names.iter().filter(|name| *name != "made_by") {
+        assert!(section.contains(&format!("`{name}`")), "{name} is not documented");
+    }
+}

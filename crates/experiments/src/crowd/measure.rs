@@ -1,0 +1,202 @@
+//! Measures of a device, and their distribution over the devices of a group.
+
+use crate::display::megabytes;
+use crate::stats;
+use report::Estimate;
+use sim::{Crowd, Experiment, Outcome};
+use traffic::Kind;
+use units::Instant;
+
+/// A quantity of one device.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Measure {
+    /// Key in JSON and CSV, with the unit.
+    pub(crate) key: String,
+    /// Name in tables and charts.
+    pub(crate) name: String,
+    /// Unit of the values.
+    pub(crate) unit: &'static str,
+    quantity: Quantity,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum Quantity {
+    Goodput,
+    Completion,
+    Bitrate,
+    Stalled,
+    InitialLoad,
+    Energy,
+    /// Payload over the path with this name.
+    Path(String),
+}
+
+/// The measures that a crowd's devices have, the most important first.
+pub(crate) fn measures(crowd: &Crowd) -> Vec<Measure> {
+    let traffic = || crowd.devices.iter().flat_map(|device| &device.traffic);
+    let has_video = traffic().any(|config| matches!(config.kind, Kind::Video(_)));
+    let has_file = traffic().any(|config| matches!(config.kind, Kind::File { .. }));
+    let new = |key: &str, name: &str, unit, quantity| Measure {
+        key: key.to_owned(),
+        name: name.to_owned(),
+        unit,
+        quantity,
+    };
+    let mut all = Vec::new();
+    if has_video {
+        all.extend([
+            new("bitrate_mbps", "bitrate", "Mbit/s", Quantity::Bitrate),
+            new("stalled_s", "stalled", "s", Quantity::Stalled),
+            new("initial_load_s", "load time", "s", Quantity::InitialLoad),
+        ]);
+    }
+    all.push(new("goodput_mbps", "goodput", "Mbit/s", Quantity::Goodput));
+    if has_file {
+        all.push(new("completion_s", "completion", "s", Quantity::Completion));
+    }
+    all.push(new("energy_j", "energy", "J", Quantity::Energy));
+    let mut names: Vec<&str> = Vec::new();
+    for path in crowd.devices.iter().flat_map(|device| &device.paths) {
+        if !names.contains(&path.name.as_str()) {
+            names.push(&path.name);
+        }
+    }
+    all.extend(names.into_iter().map(|name| Measure {
+        key: format!("{name}_mb"),
+        name: format!("over {name}"),
+        unit: "MB",
+        quantity: Quantity::Path(name.to_owned()),
+    }));
+    all
+}
+
+/// Whether a connection or flow of a device starts within the run.
+pub(crate) fn starts(device: &Experiment) -> bool {
+    let end = Instant::ZERO + device.duration;
+    device.traffic.iter().any(|config| config.start < end) || device.background.iter().any(|f| f.start < end)
+}
+
+impl Measure {
+    /// Value of a device; `None` if it never starts, or has no such value.
+    pub(crate) fn of(&self, device: &Experiment, outcome: &Outcome) -> Option<f64> {
+        if !starts(device) {
+            return None;
+        }
+        let end = Instant::ZERO + device.duration;
+        let started =
+            device.traffic.iter().zip(&outcome.connections).filter(|(config, _)| config.start < end);
+        let connections = started.map(|(_, connection)| connection);
+        let sessions = || connections.clone().filter_map(|connection| connection.video.as_ref());
+        let videos = |value: fn(&abr::Kpis) -> f64| {
+            let values: Vec<f64> = sessions().map(|session| value(&session.kpis())).collect();
+            (!values.is_empty()).then(|| stats::mean(&values))
+        };
+        match &self.quantity {
+            Quantity::Goodput => Some(connections.map(|connection| connection.goodput_mbps).sum()),
+            Quantity::Completion => {
+                connections.filter_map(|connection| connection.completed_s).reduce(f64::max)
+            }
+            Quantity::Bitrate => videos(|kpis| kpis.mean_bitrate.as_mbps()),
+            Quantity::Stalled => videos(|kpis| kpis.stalled.as_secs_f64()),
+            Quantity::InitialLoad => videos(|kpis| kpis.initial.as_secs_f64()),
+            Quantity::Energy => Some(outcome.device.energy_j),
+            Quantity::Path(name) => {
+                let path = outcome.paths.iter().find(|path| path.name == *name)?;
+                Some(megabytes(path.payload_down_bytes + path.payload_up_bytes))
+            }
+        }
+    }
+
+    /// Whether another measure says about the same of a device.
+    pub(crate) fn is_secondary(&self) -> bool {
+        matches!(self.quantity, Quantity::Goodput | Quantity::InitialLoad)
+    }
+
+    /// Whether equal values are fair: Jain's index is then of interest.
+    pub(crate) fn is_shared(&self) -> bool {
+        matches!(self.quantity, Quantity::Goodput | Quantity::Bitrate)
+    }
+}
+
+/// Devices of a kind with the same policy.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Group {
+    pub(crate) kind: String,
+    pub(crate) policy: String,
+    /// Indices of the devices.
+    pub(crate) members: Vec<usize>,
+}
+
+/// The groups of a crowd, given the kind of each device, in the order of their first devices.
+pub(crate) fn groups(kinds: &[String], crowd: &Crowd) -> Vec<Group> {
+    let mut all: Vec<Group> = Vec::new();
+    for (i, (device, kind)) in crowd.devices.iter().zip(kinds).enumerate() {
+        let policy = device.device.policy.to_string();
+        match all.iter_mut().find(|group| group.kind == *kind && group.policy == policy) {
+            Some(group) => group.members.push(i),
+            None => all.push(Group { kind: kind.clone(), policy, members: vec![i] }),
+        }
+    }
+    all
+}
+
+/// Distribution of a measure over devices.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Spread {
+    /// Number of devices with a value.
+    pub(crate) devices: usize,
+    pub(crate) mean: Estimate,
+    pub(crate) p5: f64,
+    pub(crate) p50: f64,
+    pub(crate) p95: f64,
+    /// Jain's index of fairness: 1 if all values are equal, 1/n if one of n has all.
+    pub(crate) jain: f64,
+}
+
+impl Spread {
+    /// Distribution of these values; NaN without any.
+    pub(crate) fn of(values: &[f64]) -> Self {
+        let mut sorted = values.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let sum: f64 = values.iter().sum();
+        let squares: f64 = values.iter().map(|value| value * value).sum();
+        Self {
+            devices: values.len(),
+            mean: stats::estimate(values),
+            p5: quantile(&sorted, 0.05),
+            p50: quantile(&sorted, 0.5),
+            p95: quantile(&sorted, 0.95),
+            jain: sum * sum / (values.len() as f64 * squares),
+        }
+    }
+}
+
+/// Quantile of sorted values, with linear interpolation between them.
+fn quantile(sorted: &[f64], share: f64) -> f64 {
+    let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
+    let at = share * last as f64;
+    let low = at as usize;
+    let high = (low + 1).min(last);
+    sorted[low] + (sorted[high] - sorted[low]) * (at - low as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_interpolate_between_values() {
+        let sorted = [1.0, 2.0, 3.0, 4.0, 5.0];
+        assert_eq!(quantile(&sorted, 0.5), 3.0);
+        assert_eq!(quantile(&sorted, 0.05), 1.2);
+        assert_eq!(quantile(&[7.0], 0.95), 7.0);
+        assert!(quantile(&[], 0.5).is_nan());
+    }
+
+    #[test]
+    fn jain_is_one_for_equal_and_one_over_n_for_one_of_n() {
+        assert_eq!(Spread::of(&[2.0; 5]).jain, 1.0);
+        assert_eq!(Spread::of(&[3.0, 0.0, 0.0, 0.0]).jain, 0.25);
+        assert!(Spread::of(&[]).jain.is_nan());
+    }
+}

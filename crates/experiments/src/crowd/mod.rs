@@ -1,0 +1,139 @@
+//! Runs of scenarios with several devices: distributions over the devices, load of the cells.
+
+mod figures;
+mod json;
+mod measure;
+mod page;
+mod tables;
+
+pub(crate) use figures::{CrowdFigures, CrowdMetric, metrics};
+pub(crate) use page::distribution_chart;
+
+use crate::run::Settings;
+use crate::run::series::number;
+use core::ops::ControlFlow;
+use measure::Group;
+use policy::{PolicyConfig, PolicyError};
+use report::{Page, Table};
+use scenario::{Scenario, UsedTrace};
+use serde_json::Value;
+use sim::{Crowd, CrowdOutcome};
+use std::fmt::Write as _;
+use units::Seed;
+
+/// A finished run of a scenario with several devices.
+#[derive(Debug, Clone)]
+pub struct CrowdRun {
+    /// The scenario's title.
+    pub title: String,
+    /// The scenario's description.
+    pub description: Option<String>,
+    /// The scenario's text.
+    pub source: String,
+    /// The devices and cells, with the settings applied.
+    pub crowd: Crowd,
+    /// Outcome of each device and cell.
+    pub outcome: CrowdOutcome,
+    /// The trace files.
+    pub traces: Vec<UsedTrace>,
+    groups: Vec<Group>,
+}
+
+/// Simulates a scenario of several devices; `progress` receives the finished share, from 0 to 1,
+/// from time to time. Returns `None` if it breaks, or if the scenario has one device.
+///
+/// # Errors
+/// The policy does not fit the paths of a device.
+pub fn simulate(
+    scenario: &Scenario,
+    settings: &Settings,
+    progress: &mut dyn FnMut(f64) -> ControlFlow<()>,
+) -> Result<Option<CrowdRun>, PolicyError> {
+    let seed = settings.seed.unwrap_or(scenario.experiment.seed);
+    let Some(crowd) = prepare(scenario, seed, settings.policy.as_ref())? else { return Ok(None) };
+    let Some(outcome) = sim::run_crowd(&crowd, progress) else { return Ok(None) };
+    Ok(Some(CrowdRun {
+        title: scenario.title.clone(),
+        description: scenario.description.clone(),
+        source: scenario.source.clone(),
+        traces: scenario.traces_with_seed(seed),
+        groups: measure::groups(&kinds(scenario), &crowd),
+        crowd,
+        outcome,
+    }))
+}
+
+/// The devices with another seed, and with another policy of their own; `None` for a scenario of one
+/// device.
+///
+/// # Errors
+/// The policy does not fit the paths of a device.
+pub fn prepare(
+    scenario: &Scenario,
+    seed: Seed,
+    policy: Option<&PolicyConfig>,
+) -> Result<Option<Crowd>, PolicyError> {
+    let Some(plan) = &scenario.crowd else { return Ok(None) };
+    let Some(policy) = policy else { return Ok(Some(plan.draw(seed))) };
+    let mut plan = plan.clone();
+    for kind in &mut plan.kinds {
+        let radios: Vec<_> = kind.template.paths.iter().map(|path| path.profile.kind).collect();
+        policy.check(&radios)?;
+        kind.template.device.policy = policy.clone();
+    }
+    Ok(Some(plan.draw(seed)))
+}
+
+/// Name of the kind of each device.
+fn kinds(scenario: &Scenario) -> Vec<String> {
+    let kinds = scenario.crowd.iter().flat_map(|plan| &plan.kinds);
+    kinds.flat_map(|kind| core::iter::repeat_n(kind.name.clone(), kind.count)).collect()
+}
+
+impl CrowdRun {
+    /// Distributions over the devices, then the cells.
+    pub fn tables(&self) -> Vec<Table> {
+        let mut tables = tables::devices(self);
+        tables.extend(tables::cells(self));
+        tables.extend(crate::traces::table(&self.traces));
+        tables
+    }
+
+    /// A row for each device and measure.
+    pub fn long_table(&self) -> Table {
+        tables::long(self)
+    }
+
+    /// Contents of `result.json`; docs/reference/output.md describes it.
+    pub fn to_json(&self) -> Value {
+        json::result(self)
+    }
+
+    /// Contents of `series.csv`: a row for each sample with the load, rate and queue of each cell.
+    pub fn series_csv(&self) -> String {
+        let cells = &self.outcome.cells;
+        let mut out = String::from("time_s");
+        for cell in cells {
+            for column in ["load", "rate_mbps", "queue_kb"] {
+                let _ = write!(out, ",{}.{column}", cell.name);
+            }
+        }
+        out.push('\n');
+        for row in 0..cells.first().map_or(0, |cell| cell.samples.len()) {
+            number(&mut out, cells[0].samples[row].time_s);
+            for sample in cells.iter().map(|cell| cell.samples[row]) {
+                for value in [sample.load, sample.rate_mbps, sample.queued_kb] {
+                    out.push(',');
+                    number(&mut out, value);
+                }
+            }
+            out.push('\n');
+        }
+        out
+    }
+
+    /// The HTML report.
+    pub fn page(&self) -> Page {
+        page::page(self)
+    }
+}
