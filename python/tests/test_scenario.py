@@ -25,9 +25,16 @@ TRACE = {"lte.csv": "time_s,rate_mbps\n0,4\n1,8\n2,4\n"}
 
 def test_every_shipped_scenario_is_read(scenarios: Path) -> None:
     files = [path for path in sorted(scenarios.glob("*.toml")) if path.name != "film.toml"]
-    assert len(files) > 10
-    for path in files:
+    one_device = [path for path in files if "[[device]]" not in path.read_text()]
+    assert len(one_device) > 10
+    for path in one_device:
         assert tm.Scenario.from_file(path).title
+
+
+@pytest.mark.parametrize("name", ["bus", "cafe", "stadium"])
+def test_scenario_of_several_devices_is_refused(scenarios: Path, name: str) -> None:
+    with pytest.raises(tm.ScenarioError, match="several devices"):
+        tm.Scenario.from_file(scenarios / f"{name}.toml")
 
 
 def test_dictionary_gives_the_same_run_as_its_text() -> None:
