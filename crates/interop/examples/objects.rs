@@ -1,9 +1,9 @@
 //! Completion times of objects of 64 KB that a client of Linux downloads over two lossy paths, from
 //! Linux's own server and from Tandem's with several schedulers. Usage, as root: `objects [COUNT]`.
 
-use mptcp::{Config, SchedulerKind};
+use mptcp::{Config, CongestionKind, SchedulerKind};
 use std::time::Duration;
-use tandem_interop::{PATHS, measure_objects};
+use tandem_interop::{ObjectServer, PATHS, measure_objects};
 
 /// Runs of each server, each with a connection of its own.
 const RUNS: usize = 2;
@@ -11,21 +11,28 @@ const RUNS: usize = 2;
 fn main() -> Result<(), String> {
     let count = std::env::args().nth(1).map_or(Ok(500), |text| text.parse());
     let count: usize = count.map_err(|_| "the count of objects must be a number".to_owned())?;
-    let tandem = |scheduler: SchedulerKind| Some(Config { scheduler: scheduler.into(), ..Config::linux() });
+    let tandem = |scheduler: SchedulerKind, congestion: CongestionKind| {
+        let (scheduler, congestion) = (scheduler.into(), congestion.into());
+        ObjectServer::Tandem(Box::new(Config { scheduler, congestion, ..Config::linux() }))
+    };
+    let (cubic, bbr) = (CongestionKind::Cubic, CongestionKind::Bbr);
     let servers = [
-        ("Linux", None),
-        ("Tandem, `linux`", tandem(SchedulerKind::Linux)),
-        ("Tandem, `blest`", tandem(SchedulerKind::Blest)),
-        ("Tandem, `redundant`", tandem(SchedulerKind::Redundant)),
+        ("Linux, CUBIC", ObjectServer::Linux("cubic")),
+        ("Tandem, `linux`, CUBIC", tandem(SchedulerKind::Linux, cubic)),
+        ("Tandem, `blest`, CUBIC", tandem(SchedulerKind::Blest, cubic)),
+        ("Tandem, `redundant`, CUBIC", tandem(SchedulerKind::Redundant, cubic)),
+        ("Linux, BBR", ObjectServer::Linux("bbr")),
+        ("Tandem, `blest`, BBR", tandem(SchedulerKind::Blest, bbr)),
+        ("Tandem, `redundant`, BBR", tandem(SchedulerKind::Redundant, bbr)),
     ];
     for path in PATHS {
         println!("path: {path}");
     }
     println!("\n| Server | objects | median | p95 | p99 | longest |\n|---|---|---|---|---|---|");
-    for (name, config) in servers {
+    for (name, server) in servers {
         let mut times = Vec::new();
         for _ in 0..RUNS {
-            times.extend(measure_objects(config.clone(), count / RUNS)?);
+            times.extend(measure_objects(server.clone(), count / RUNS)?);
         }
         times.sort();
         let at = |share: f64| milliseconds(times[((times.len() - 1) as f64 * share).round() as usize]);

@@ -6,6 +6,7 @@
 
 mod case;
 mod catalogue;
+mod download;
 mod host;
 mod kernel_host;
 mod network;
@@ -20,7 +21,8 @@ mod stack_host;
 
 pub use case::{Case, Kind, cases};
 pub use catalogue::plans;
-pub use objects::{OBJECT_BYTES, PATHS, measure_objects};
+pub use download::{Download, measure_download};
+pub use objects::{OBJECT_BYTES, ObjectServer, PATHS, measure_objects};
 pub use page::{matrix, page};
 pub use plan::{Action, Expected, Join, Plan};
 pub use play::play;

@@ -32,12 +32,21 @@ const CLOSE_TIME: Duration = Duration::from_millis(300);
 /// Time for the join.
 const JOIN_TIME: Duration = Duration::from_millis(500);
 
+/// Server of the objects.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ObjectServer {
+    /// Linux, with this congestion control.
+    Linux(&'static str),
+    /// Tandem, with this configuration.
+    Tandem(Box<Config>),
+}
+
 /// Downloads `count` objects one after the other over one connection, and returns their completion
-/// times. The server is Tandem's with this configuration, or Linux's without.
+/// times.
 ///
 /// # Errors
 /// If a requirement of the system is missing, or a download is stuck.
-pub fn measure_objects(server: Option<Config>, count: usize) -> Result<Vec<Duration>, String> {
+pub fn measure_objects(server: ObjectServer, count: usize) -> Result<Vec<Duration>, String> {
     let text = |error: linux::Error| error.to_string();
     let plan = Plan { name: "objects", paths: 2, join: Join::Client, ..Plan::default() };
     let client = Namespace::create().map_err(text)?;
@@ -45,8 +54,8 @@ pub fn measure_objects(server: Option<Config>, count: usize) -> Result<Vec<Durat
         client.run(|| configure(Setup { plan: &plan, v6: false, is_client: true })).map_err(text)?;
     let stop = Arc::new(AtomicBool::new(false));
     let (far, thread) = match server {
-        Some(config) => serve_from_stack(config, Arc::clone(&stop)).map_err(text)?,
-        None => serve_from_kernel(&plan).map_err(text)?,
+        ObjectServer::Tandem(config) => serve_from_stack(*config, Arc::clone(&stop)).map_err(text)?,
+        ObjectServer::Linux(congestion) => serve_from_kernel(&plan, congestion).map_err(text)?,
     };
     let devices = near.into_iter().zip(far).map(|(near, far)| [near, far]).collect();
     let links = PATHS.map(|link| format!("down = {{ {link} }}\nup = {{ {link} }}\n"));
@@ -80,11 +89,12 @@ fn download(mut stream: &TcpStream, count: usize) -> io::Result<Vec<Duration>> {
 
 type Server = (Vec<Tun>, std::thread::JoinHandle<()>);
 
-fn serve_from_kernel(plan: &Plan) -> Result<Server, linux::Error> {
+fn serve_from_kernel(plan: &Plan, congestion: &str) -> Result<Server, linux::Error> {
     let namespace = Namespace::create()?;
     let (devices, _) = namespace.run(|| configure(Setup { plan, v6: false, is_client: false }))?;
     let address = SocketAddr::new(server_address(false), PORT);
-    let options = Options { no_delay: true, ..Options::default() };
+    let congestion = Some(congestion.to_owned());
+    let options = Options { no_delay: true, congestion, ..Options::default() };
     let listener = namespace.run(|| socket::listen(address, Protocol::Mptcp, &options))?;
     let serve = move || -> io::Result<()> {
         let (mut stream, _) = listener.accept()?;
