@@ -8,16 +8,19 @@ use std::path::PathBuf;
 /// Compare the simulator with the real kernel over a matrix of scenarios.
 ///
 /// The matrix has TCP and Multipath TCP, Reno and CUBIC, 1 to 100 Mbit/s, 10 to 200 ms, up to 2 %
-/// loss, equal and unequal paths, small buffers, and a failing path. Prints the goodput on both and
-/// the deviation of the simulator. Needs root, takes some minutes, and leaves nothing behind.
+/// loss, equal and unequal paths, small buffers, a failing path, and generated links: rates that
+/// rise or fall within seconds, 300 Mbit/s to 2 Gbit/s, pairs of Wi-Fi and LTE. Prints the goodput
+/// on both and the deviation of the simulator. Needs root, takes a quarter of an hour, and leaves
+/// nothing behind.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   sudo tandem fidelity
   sudo tandem fidelity --only cubic --runs 3
+  sudo tandem fidelity --only Generated         only the generated links
   sudo tandem fidelity --traces measured        also over measured Wi-Fi and cellular traces")]
 pub(crate) struct Fidelity {
-    /// Run only scenarios whose name contains this text
+    /// Run only scenarios whose name or group contains this text
     #[arg(long, value_name = "TEXT")]
     pub(crate) only: Option<String>,
     /// Number of runs of each scenario on the kernel

@@ -91,11 +91,11 @@ fn selected_cases(arguments: &Fidelity) -> Result<Vec<Case>, Failure> {
         all.extend(measured_cases);
     }
     let wanted = arguments.only.as_deref().unwrap_or("");
-    all.retain(|case| case.name.contains(wanted));
+    all.retain(|case| case.name.contains(wanted) || case.group.contains(wanted));
     if all.is_empty() {
         let names = cases().into_iter().map(|case| case.name).collect::<Vec<_>>().join("; ");
         return Err(Failure::Usage {
-            message: format!("no scenario name contains `{wanted}`"),
+            message: format!("no scenario or group contains `{wanted}`"),
             hint: format!("the scenarios are: {names}"),
         });
     }

@@ -1,6 +1,7 @@
 //! The scenarios of the fidelity matrix: one TCP connection, then Multipath TCP, over realistic and
 //! some extreme paths.
 
+use super::generated::generated;
 use scenario::{Files, Scenario};
 use std::fmt::Write as _;
 
@@ -46,7 +47,7 @@ const BULK: &str = "kind = \"bulk\"";
 const PLAIN: Settings<'_> = Settings { congestion: "cubic", buffer: None, traffic: BULK, seconds: 10 };
 
 /// The matrix: 1 to 100 Mbit/s, 10 to 200 ms, 0 to 2 % loss, equal and very unequal paths, small
-/// and large buffers, an outage, file transfers, an upload.
+/// and large buffers, an outage, file transfers, an upload; then 48 generated links.
 pub fn cases() -> Vec<Case> {
     let mut all = Vec::new();
     let reno = Settings { congestion: "reno", ..PLAIN };
@@ -104,6 +105,7 @@ pub fn cases() -> Vec<Case> {
     for (name, paths, settings) in two {
         all.push(double(name, paths, settings));
     }
+    all.extend(generated());
     all
 }
 
@@ -133,9 +135,12 @@ fn double(name: &str, paths: [PathText<'_>; 2], settings: Settings<'_>) -> Case 
 }
 
 fn build(group: &'static str, name: &str, paths: &[PathText<'_>], settings: Settings<'_>) -> Case {
-    let text = text(paths, settings);
+    parse(group, name, &text(paths, settings))
+}
+
+pub(super) fn parse(group: &'static str, name: &str, text: &str) -> Case {
     let no_files = |_: &str| Err("these scenarios read no files".to_owned());
-    let scenario = Scenario::parse(name, &text, &no_files).expect("a test parses every case");
+    let scenario = Scenario::parse(name, text, &no_files).expect("a test parses every case");
     Case { name: name.to_owned(), group, scenario }
 }
 

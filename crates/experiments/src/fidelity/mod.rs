@@ -1,6 +1,7 @@
 //! Fidelity of the simulator: the same scenarios in simulation and on the Linux kernel.
 
 mod cases;
+mod generated;
 mod tables;
 
 pub use cases::{Case, cases, measured};

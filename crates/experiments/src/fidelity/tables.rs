@@ -18,12 +18,14 @@ fn summary(fidelity: &Fidelity) -> Table {
         .column(Column::number("median error").unit("%"))
         .column(Column::number("largest").unit("%"))
         .column(Column::number("within 5 %"))
+        .column(Column::number("within 10 %"))
         .column(Column::number("within 15 %"))
         .row(Row::new([
             Cell::number(fidelity.compared.len() as f64, 0),
             Cell::number(100.0 * median, 1),
             Cell::number(100.0 * largest, 1),
             Cell::number(within(0.05) as f64, 0),
+            Cell::number(within(0.10) as f64, 0),
             Cell::number(within(MAX_GOOD_ERROR) as f64, 0),
         ]))
         .note(format!(
