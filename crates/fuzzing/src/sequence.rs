@@ -3,7 +3,7 @@
 //! An endpoint must not panic, must not loop forever, and must keep its invariants.
 
 use crate::dice::Dice;
-use mptcp::{Config, CongestionKind, EcnMode, Endpoint, Keepalive, PathId, Rec, SchedulerKind};
+use mptcp::{Config, CongestionKind, EcnMode, Endpoint, HyStartMode, Keepalive, PathId, Rec, SchedulerKind};
 use units::{Duration, Instant, Seed};
 use wire::{
     Blocks, Dss, Flags, Mapping, MptcpSignal, RecOption, Report, SackBlocks, Segment, Span, TimestampOption,
@@ -275,7 +275,7 @@ fn any_config(rng: &mut Dice<'_>) -> Config {
         prr: rng.below(2) > 0,
         frto: rng.below(2) > 0,
         undo: rng.below(2) > 0,
-        hystart: rng.below(2) > 0,
+        hystart: [HyStartMode::Off, HyStartMode::Original, HyStartMode::Rfc9406][rng.below(3) as usize],
         ecn: [EcnMode::Off, EcnMode::Accept, EcnMode::Request][rng.below(3) as usize],
         pacing: rng.below(3) == 0,
         autotune: (rng.below(3) == 0).then(|| any(rng, &[0, 1, 5000])),

@@ -20,7 +20,7 @@ mod registry;
 mod seq;
 mod subflow;
 
-pub use config::{Config, EcnMode, Keepalive, receive_buffer};
+pub use config::{Config, EcnMode, HyStartMode, Keepalive, receive_buffer};
 pub use congestion::{CongestionChoice, CongestionKind};
 pub use endpoint::{Endpoint, Event, Failure, Mode, RecInfo, ResetReason, SubflowEnds, SubflowInfo};
 pub use rec::Rec;

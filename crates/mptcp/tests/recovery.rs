@@ -3,7 +3,7 @@
 #![allow(missing_docs)]
 
 use crate::pair::{CLIENT, Pair, PathModel, SERVER};
-use tandem_mptcp::{Config, CongestionKind, EcnMode, Event, Keepalive, PathId, SchedulerKind};
+use tandem_mptcp::{Config, CongestionKind, EcnMode, Event, HyStartMode, Keepalive, PathId, SchedulerKind};
 use units::{Duration, Instant, Probability, Rng, Seed};
 use wire::Payload;
 
@@ -108,7 +108,7 @@ fn any_switches(rng: &mut Rng, mptcp: bool) -> Config {
         prr: coin(),
         frto: coin(),
         undo: coin(),
-        hystart: coin(),
+        hystart: if coin() { HyStartMode::Original } else { HyStartMode::Rfc9406 },
         ecn: if coin() { EcnMode::Request } else { EcnMode::Accept },
         pacing: coin(),
         autotune: coin().then_some(10_000),

@@ -73,7 +73,7 @@ fn preset_fills_absent_keys_and_given_keys_override_it() {
         rack: false,
         congestion: mptcp::CongestionKind::Reno.into(),
         // Linux leaves slow start early with CUBIC alone.
-        hystart: false,
+        hystart: mptcp::HyStartMode::Off,
         autotune: None,
         recv_buffer: 1 << 20,
         ecn: mptcp::EcnMode::Request,
@@ -100,8 +100,12 @@ fn each_transport_flag_sets_its_field() {
     let flags =
         ["rack", "dsack", "prr", "frto", "undo", "hystart", "pacing", "paws", "challenge_acks", "quickack"];
     let on = |c: &mptcp::Config| {
-        [c.rack, c.dsack, c.prr, c.frto, c.undo, c.hystart, c.pacing, c.paws, c.challenge_acks, c.quickack]
+        let hystart = c.hystart == mptcp::HyStartMode::Rfc9406;
+        [c.rack, c.dsack, c.prr, c.frto, c.undo, hystart, c.pacing, c.paws, c.challenge_acks, c.quickack]
     };
+    let original = transport("hystart = \"original\"").hystart;
+    assert_eq!(original, mptcp::HyStartMode::Original);
+    assert_eq!(transport("preset = \"linux\"\nhystart = \"off\"").hystart, mptcp::HyStartMode::Off);
     for (i, key) in flags.iter().enumerate() {
         let config = transport(&format!("{key} = true"));
         let expected: Vec<bool> = (0..flags.len()).map(|j| i == j).collect();

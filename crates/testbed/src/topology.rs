@@ -280,7 +280,7 @@ pub(crate) fn configure_host(experiment: &Experiment) -> Result<(), Error> {
     }
     sysctl::write("net.mptcp.checksum_enabled", if config.checksum { "1" } else { "0" })?;
     let limits = |max: u64, initial: u64| format!("4096 {} {}", initial.min(max), max.max(8192));
-    let initial = config.autotune.unwrap_or(131_072);
+    let initial = config.autotune.map_or(131_072, buffer_for_window);
     sysctl::write("net.ipv4.tcp_rmem", &limits(buffer_for_window(config.recv_buffer), initial))?;
     sysctl::write("net.ipv4.tcp_wmem", &limits(buffer_for_window(config.send_buffer), 16_384))?;
     let ecn = match config.ecn {

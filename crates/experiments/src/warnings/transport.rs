@@ -5,7 +5,7 @@
 
 use super::{Warning, World, has, names, second_path, single_path};
 use link::Codel;
-use mptcp::{Config, EcnMode, SchedulerKind};
+use mptcp::{Config, EcnMode, HyStartMode, SchedulerKind};
 use sim::{Experiment, Hop, Protocol};
 
 pub(super) fn check(experiment: &Experiment, world: World, warnings: &mut Vec<Warning>) {
@@ -48,7 +48,7 @@ fn nearest_preset(config: &Config) -> Config {
         config.linux_counting,
         config.frto,
         config.undo,
-        config.hystart,
+        config.hystart != HyStartMode::Off,
         config.challenge_acks,
         config.quickack,
     ];

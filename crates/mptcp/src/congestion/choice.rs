@@ -12,6 +12,8 @@ use std::sync::Arc;
 pub struct CongestionSettings {
     /// Count windows as Linux does; see [`Config::linux_counting`](crate::Config::linux_counting).
     pub linux_counting: bool,
+    /// Follow CUBIC's curve as Linux does; see [`Config::linux_curve`](crate::Config::linux_curve).
+    pub linux_curve: bool,
 }
 
 /// Builds a congestion control from another crate, one for each subflow.

@@ -7,6 +7,9 @@ use units::{Duration, Instant};
 const BETA: f64 = 0.7;
 /// Scale of the curve, in segments per second cubed (RFC 9438, section 5.1).
 const C: f64 = 0.4;
+/// Acknowledged segments per segment of growth before the first loss, at most: 5 % a round trip
+/// (Linux).
+const SEGMENTS_PER_INCREMENT_BEFORE_LOSS: f64 = 20.0;
 
 /// The cubic curve of one congestion avoidance stage.
 #[derive(Debug, Clone, Copy, Default)]
@@ -19,6 +22,8 @@ struct Curve {
     w_est: f64,
     /// Window when the threshold was last set, in segments.
     cwnd_prior: f64,
+    /// A loss has shown how much the path carries.
+    has_seen_loss: bool,
     /// Start of the stage, moved forward by the time in which the window did not limit sending.
     epoch: Option<Instant>,
 }
@@ -48,17 +53,26 @@ pub(crate) struct Cubic {
     /// Count as Linux does: whole segments, and an estimate of Reno's window that never grows by a
     /// whole segment per round trip.
     linux_counting: bool,
+    /// Follow the curve as Linux does (`tcp_cubic.c`, `bictcp_update`).
+    linux_curve: bool,
     curve: Curve,
     /// Curve before the last reduction, restored if that was spurious (section 4.9).
     previous_curve: Curve,
     last_ack: Instant,
+    /// Lowest round trip since the start or the last timeout.
+    delay_min: Duration,
     /// Increase of less than a byte, carried to the next acknowledgement.
     fraction: f64,
 }
 
 impl Cubic {
     pub(super) fn new(settings: &CongestionSettings) -> Self {
-        Self { linux_counting: settings.linux_counting, ..Self::default() }
+        Self {
+            linux_counting: settings.linux_counting,
+            linux_curve: settings.linux_curve,
+            delay_min: Duration::MAX,
+            ..Self::default()
+        }
     }
 
     fn reduce(&mut self, view: &SubflowView, window: &mut Window) {
@@ -66,10 +80,11 @@ impl Cubic {
         let curve = &mut self.curve;
         let cwnd = window.cwnd as f64 / view.mss as f64;
         curve.cwnd_prior = cwnd;
+        curve.has_seen_loss = true;
         // Fast convergence, section 4.7.
         curve.w_max = if cwnd < curve.w_max { cwnd * (1.0 + BETA) / 2.0 } else { cwnd };
-        let flight = view.in_flight.min(window.cwnd) as f64;
-        window.ssthresh = ((flight * BETA) as u64).max(2 * view.mss);
+        let base = if self.linux_curve { window.cwnd } else { view.in_flight.min(window.cwnd) };
+        window.ssthresh = ((base as f64 * BETA) as u64).max(2 * view.mss);
         if self.linux_counting {
             window.ssthresh -= window.ssthresh % view.mss;
         }
@@ -98,6 +113,23 @@ impl Cubic {
         curve.w_est += alpha * segments / cwnd;
         if self.linux_counting { libm::floor(curve.w_est) } else { curve.w_est }
     }
+
+    /// Acknowledged segments per segment of growth as in Linux (`tcp_cubic.c`, `bictcp_update`), in
+    /// whole segments: towards the curve's value one lowest round trip from now, at least by 5 % a
+    /// round trip before the first loss, and by at most half a window.
+    fn segments_per_increment(&self, t: f64, cwnd: f64, estimate: f64) -> f64 {
+        let horizon = if self.delay_min == Duration::MAX { Duration::ZERO } else { self.delay_min };
+        let target = libm::floor(self.curve.at(t + horizon.as_secs_f64()));
+        let towards = |target: f64| libm::floor(cwnd / (target - cwnd));
+        let mut count = if target > cwnd { towards(target) } else { 100.0 * cwnd };
+        if !self.curve.has_seen_loss {
+            count = count.min(SEGMENTS_PER_INCREMENT_BEFORE_LOSS);
+        }
+        if estimate > cwnd {
+            count = count.min(towards(estimate));
+        }
+        count.max(2.0)
+    }
 }
 
 impl CongestionControl for Cubic {
@@ -110,13 +142,18 @@ impl CongestionControl for Cubic {
         if acked == 0 {
             return;
         }
+        if let Some(rtt) = view.rtt {
+            self.delay_min = self.delay_min.min(rtt);
+        }
         let mss = view.mss as f64;
         let cwnd = window.cwnd as f64 / mss;
         let segments = acked as f64 / mss;
         let epoch = self.curve.begin(view.now, cwnd);
         let t = view.now.since(epoch).as_secs_f64();
         let estimate = self.reno_estimate(segments, cwnd);
-        let increase = if self.curve.at(t) < estimate {
+        let increase = if self.linux_curve {
+            segments / self.segments_per_increment(t, libm::floor(cwnd), estimate)
+        } else if self.curve.at(t) < estimate {
             (estimate - cwnd).max(0.0)
         } else {
             // Sections 4.4 and 4.5: towards the curve's value a round trip from now.
@@ -136,9 +173,17 @@ impl CongestionControl for Cubic {
         window.cwnd = view.mss;
         // Section 4.8: the next congestion avoidance starts on its own plateau, K = 0.
         self.curve.w_max = 0.0;
+        self.curve.has_seen_loss = false;
+        self.delay_min = Duration::MAX;
     }
 
     fn on_limited_ack(&mut self, view: &SubflowView) {
+        if self.linux_curve {
+            // Only an idle sender stops the time of Linux's curve.
+            self.skip(view.now.since(self.last_ack).saturating_sub(view.srtt));
+            self.last_ack = view.now;
+            return;
+        }
         let span = view.now.since(self.last_ack);
         self.skip(span);
         self.last_ack = view.now;

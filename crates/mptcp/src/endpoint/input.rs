@@ -297,6 +297,7 @@ impl<P: Payload> Endpoint<P> {
             return;
         }
         self.acknowledge_data(ack);
+        self.restart_data_retransmission(now);
         if self.data_sender.data_fin_acked() {
             self.timers.stop(Timer::DataFin);
             self.advance_close(now);
@@ -376,6 +377,9 @@ impl<P: Payload> Endpoint<P> {
         }
         if len > 0 {
             let mss = subflow.max_payload();
+            if self.data_receiver.open_window() {
+                subflow.receiver_mut().acknowledge_next_at_once();
+            }
             subflow.receiver_mut().schedule_ack(now, arrival, len, mss, self.config.delayed_ack);
         }
     }

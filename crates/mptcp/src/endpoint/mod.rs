@@ -7,6 +7,7 @@
 mod close;
 mod coupling;
 mod data_receiver;
+mod data_retransmission;
 mod data_sender;
 mod event;
 mod fallback;
@@ -34,6 +35,7 @@ use crate::congestion::Coupling;
 use crate::subflow::{MIN_MSS, Subflow};
 use crate::{Config, PathId};
 use data_receiver::DataReceiver;
+use data_retransmission::DataRetransmission;
 use data_sender::DataSender;
 use fallback::Fallback;
 use handshake::Handshake;
@@ -157,6 +159,7 @@ pub struct Endpoint<P> {
     receiver_driven: Option<Box<ReceiverDriven>>,
     timers: TimerTable,
     probe_monitor: ProbeMonitor,
+    data_retransmission: DataRetransmission,
     /// By path index: energy of a byte, in joules; empty if all paths cost the same.
     energy_costs: Vec<f64>,
     /// Memory of the last coupling, kept for the next.
@@ -202,6 +205,7 @@ impl<P: Payload> Endpoint<P> {
             receiver_driven: None,
             timers: TimerTable::new(),
             probe_monitor: ProbeMonitor::new(),
+            data_retransmission: DataRetransmission::default(),
             energy_costs: Vec::new(),
             coupling: Coupling::default(),
             events: VecDeque::new(),

@@ -46,7 +46,10 @@ impl<P: Payload> Endpoint<P> {
             subflow.reset_idle_acks();
         }
         match transmission {
-            Transmission::Data(offset, chunk) => self.build_data(now, i, offset, chunk, segment),
+            Transmission::Data(offset, chunk) => {
+                self.arm_data_retransmission(now);
+                self.build_data(now, i, offset, chunk, segment);
+            }
             Transmission::Control => *segment = self.build_control(now, i),
             Transmission::DataLevel => *segment = self.build_data_level(now, i),
             Transmission::Acknowledgement => self.build_due_acknowledgement(now, i, segment),

@@ -74,6 +74,7 @@ impl<P: Payload> Endpoint<P> {
         let (path, joined) = (subflow.path(), subflow.is_join());
         let had_deadline = subflow.mappings().deadline().is_some();
         subflow.close();
+        self.data_sender.on_subflow_ended(path);
         if had_deadline {
             self.arm_mapping_timer();
         }

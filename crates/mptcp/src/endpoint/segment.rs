@@ -222,7 +222,7 @@ impl<P: Payload> Endpoint<P> {
             let echo = subflow.receiver().clock_to_echo();
             segment.timestamps = Some(TimestampOption { value: clock_at(now), echo });
         }
-        segment.window = self.data_receiver.buffer().min(MAX_UNSCALED_WINDOW) as u16;
+        segment.window = self.data_receiver.initial_window().min(MAX_UNSCALED_WINDOW) as u16;
         segment.signal = self.syn_signal(i, answer);
         segment.rec = self.rec_offer(i, answer);
         segment
@@ -283,7 +283,7 @@ impl<P: Payload> Endpoint<P> {
         if subflow.receiver().echoes_ce() {
             segment.flags = segment.flags.with(Flags::ECE);
         }
-        subflow.receiver_mut().on_ack_sent();
+        subflow.receiver_mut().on_ack_sent(now);
         if self.handshake.is_mptcp() {
             let data_ack = self.handshake.remote_dsn(self.data_receiver.next()) as u32;
             let data_ack = Some(u64::from(data_ack));

@@ -69,6 +69,9 @@ impl<P: Payload> Endpoint<P> {
         if self.timers.take_expired(Timer::SubflowWait, now) {
             self.on_subflow_wait_timeout();
         }
+        if self.timers.take_expired(Timer::DataRetransmission, now) {
+            self.on_data_retransmission(now);
+        }
         if self.timers.take_expired(Timer::WindowProbe, now) {
             self.on_window_probe_timeout(now);
         }
@@ -141,7 +144,8 @@ impl<P: Payload> Endpoint<P> {
             return;
         }
         subflow.sender_mut().on_timeout(now);
-        if self.handshake.is_mptcp() && subflow.sender().timeouts() >= self.config.stale_after {
+        let counts = self.handshake.is_mptcp() && !self.config.data_retransmission;
+        if counts && subflow.sender().timeouts() >= self.config.stale_after {
             subflow.set_stale(true);
             self.reinject(i, true);
         }

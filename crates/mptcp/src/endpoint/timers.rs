@@ -19,9 +19,11 @@ pub(super) enum Timer {
     Mapping,
     /// Give up a connection without a subflow.
     SubflowWait,
+    /// Repeat the first unacknowledged data, as in Linux.
+    DataRetransmission,
 }
 
-const TIMER_COUNT: usize = Timer::SubflowWait as usize + 1;
+const TIMER_COUNT: usize = Timer::DataRetransmission as usize + 1;
 
 /// Deadlines of all connection timers and the earliest of them.
 #[derive(Debug, Clone)]

@@ -1,63 +1,130 @@
 //! The packet scheduler of Linux 5.7 and later (`mptcp_subflow_get_send`).
 
 use super::{Candidate, Scheduler, SchedulerContext};
+use crate::PathId;
 
-/// Send buffer that Linux grants for each segment of the congestion window, in bytes.
+/// Send buffer that Linux grants for each segment of the congestion window, in bytes
+/// (`tcp_sndbuf_expand`: twice the memory of a segment).
 ///
-/// Measured on Linux 6.18 with `ss -m` (`tb`): 69,120 for a window of ten segments of 1448 bytes,
-/// 2,764,800 for a largest window of 400. The buffer stays when the window shrinks.
-const SEND_BUFFER_BYTES_PER_SEGMENT: u64 = 6912;
+/// Measured on Linux 6.18 with CUBIC and `ss -m` (`tb`): 46,080 for a window of ten segments of
+/// 1448 bytes, 1,695,744 for a largest window of 368. The buffer stays when the window shrinks.
+const SEND_BUFFER_BYTES_PER_SEGMENT: u64 = 4608;
 /// Upper bound of a subflow's send buffer, in bytes (`net.ipv4.tcp_wmem`).
 const MAX_SEND_BUFFER_BYTES: u64 = 4 << 20;
 /// Pacing rate over cwnd / srtt in slow start (`tcp_pacing_ss_ratio`).
 const SLOW_START_PACING_RATIO: f64 = 2.0;
 /// Pacing rate over cwnd / srtt in congestion avoidance (`tcp_pacing_ca_ratio`).
 const AVOIDANCE_PACING_RATIO: f64 = 1.2;
+/// Bytes that go to one subflow before the next choice (`MPTCP_SEND_BURST_SIZE`): 64 KiB less the
+/// longest headers.
+const BURST_BYTES: u64 = 65_428;
 
-/// Picks the subflow that drains its queue first: the least queued bytes over pacing rate.
+/// Picks the subflow that drains its queue first: the least queued bytes over averaged pacing rate.
+/// The choice holds for a burst.
+///
+/// The connection's send buffer is the sum of the subflows' buffers (`mptcp_propagate_sndbuf`).
 ///
 /// Linux assigns data beyond the congestion window, as long as the subflow's send buffer has room.
 /// Assigned data stays on its subflow. If that path gets slower, the data ahead of it delays the
 /// rest of the stream, while other subflows have nothing left to send.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Linux {
-    /// Send buffer of each path's subflow, in bytes; it never shrinks.
-    send_buffers: Vec<u64>,
+    /// By path.
+    subflows: Vec<SubflowState>,
+    /// Subflow of the present burst, and the bytes left of it.
+    burst: Option<(PathId, u64)>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct SubflowState {
+    /// Send buffer, in bytes; it never shrinks.
+    send_buffer: u64,
+    /// Pacing rate in bytes per second, averaged over the bytes sent; 0 before the first.
+    pacing_rate: f64,
 }
 
 impl Linux {
-    /// Returns a value proportional to the time until the subflow has sent its queue.
-    fn drain_time(candidate: &Candidate) -> f64 {
-        let ratio = if candidate.slow_start { SLOW_START_PACING_RATIO } else { AVOIDANCE_PACING_RATIO };
-        let srtt = candidate.srtt.as_secs_f64().max(1e-6);
-        candidate.queued as f64 * srtt / (candidate.cwnd.max(1) as f64 * ratio)
+    fn state(&mut self, path: PathId) -> &mut SubflowState {
+        let path = path.index();
+        if path >= self.subflows.len() {
+            self.subflows.resize(path + 1, SubflowState::default());
+        }
+        &mut self.subflows[path]
     }
 
-    /// Grows the subflow's send buffer with its window and returns it, in bytes.
-    fn grow_send_buffer(&mut self, candidate: &Candidate) -> u64 {
-        let path = candidate.path.index();
-        if path >= self.send_buffers.len() {
-            self.send_buffers.resize(path + 1, 0);
-        }
+    /// Grows the subflow's send buffer with its window, and returns its state.
+    fn update(&mut self, candidate: &Candidate) -> SubflowState {
+        let state = self.state(candidate.path);
         let segments = candidate.cwnd / candidate.mss.max(1);
         let grown = segments.saturating_mul(SEND_BUFFER_BYTES_PER_SEGMENT);
-        let buffer = &mut self.send_buffers[path];
-        *buffer = grown.min(MAX_SEND_BUFFER_BYTES).max(*buffer);
-        *buffer
+        state.send_buffer = grown.min(MAX_SEND_BUFFER_BYTES).max(state.send_buffer);
+        if state.pacing_rate == 0.0 {
+            state.pacing_rate = pacing_rate(candidate);
+        }
+        *state
+    }
+
+    /// Subflow of the present burst, if the burst goes on and the subflow may carry data.
+    fn continue_burst(&mut self, candidates: &[Candidate]) -> Option<usize> {
+        let (path, left) = self.burst?;
+        let i = candidates.iter().position(|candidate| candidate.path == path)?;
+        let has_room = candidates[i].queued < self.update(&candidates[i]).send_buffer;
+        (left > 0 && has_room).then_some(i)
     }
 }
 
+/// Present pacing rate of a subflow, in bytes per second.
+fn pacing_rate(candidate: &Candidate) -> f64 {
+    let ratio = if candidate.slow_start { SLOW_START_PACING_RATIO } else { AVOIDANCE_PACING_RATIO };
+    ratio * candidate.cwnd.max(1) as f64 / candidate.srtt.as_secs_f64().max(1e-6)
+}
+
 impl Scheduler for Linux {
-    fn pick(&mut self, candidates: &[Candidate], _context: &SchedulerContext) -> Option<usize> {
-        let (mut best, mut shortest, mut has_room) = (None, f64::INFINITY, false);
+    fn pick(&mut self, candidates: &[Candidate], context: &SchedulerContext) -> Option<usize> {
+        if let Some(i) = self.continue_burst(candidates) {
+            return Some(i);
+        }
+        self.burst = None;
+        let (mut best, mut shortest) = (None, f64::INFINITY);
         for (i, candidate) in candidates.iter().enumerate() {
-            let buffer = self.grow_send_buffer(candidate);
-            let drain_time = Self::drain_time(candidate);
+            let state = self.update(candidate);
+            let drain_time = candidate.queued as f64 / state.pacing_rate;
             if drain_time < shortest {
-                (best, shortest, has_room) = (Some(i), drain_time, candidate.queued < buffer);
+                (best, shortest) = (Some((i, candidate.queued < state.send_buffer)), drain_time);
             }
         }
-        best.filter(|_| has_room)
+        let (i, has_room) = best?;
+        if !has_room {
+            return None;
+        }
+        let candidate = &candidates[i];
+        let burst = BURST_BYTES.min(context.sendable);
+        if burst > 0 {
+            let (queued, burst) = (candidate.queued as f64, burst as f64);
+            let state = self.state(candidate.path);
+            state.pacing_rate =
+                (state.pacing_rate * queued + pacing_rate(candidate) * burst) / (queued + burst);
+        }
+        self.burst = Some((candidate.path, burst));
+        Some(i)
+    }
+
+    fn on_scheduled(&mut self, path: PathId, len: u64) {
+        if let Some((of, left)) = &mut self.burst
+            && *of == path
+        {
+            *left = left.saturating_sub(len);
+        }
+    }
+
+    fn write_limit(&self) -> Option<u64> {
+        let sum: u64 = self.subflows.iter().map(|subflow| subflow.send_buffer).sum();
+        (sum > 0).then_some(sum)
+    }
+
+    fn on_subflow_ended(&mut self, path: PathId) {
+        *self.state(path) = SubflowState::default();
+        self.burst = self.burst.filter(|(of, _)| *of != path);
     }
 }
 
@@ -78,5 +145,37 @@ mod tests {
         assert!(has_room(1_000, buffer - 1) && !has_room(1_000, buffer));
         assert!(has_room(1_000_000, MAX_SEND_BUFFER_BYTES - 1));
         assert!(!has_room(1_000_000, MAX_SEND_BUFFER_BYTES));
+    }
+    #[test]
+    fn application_writes_ahead_the_sum_of_the_send_buffers() {
+        let mut linux = Linux::default();
+        assert_eq!(linux.write_limit(), None);
+        linux.pick(&[candidate(0, 20, 40_000, 0), candidate(1, 20, 20_000, 0)], &context(u64::MAX, 1 << 30));
+        assert_eq!(linux.write_limit(), Some(60 * SEND_BUFFER_BYTES_PER_SEGMENT));
+    }
+
+    #[test]
+    fn choice_holds_for_a_burst_of_64_kib() {
+        let mut linux = Linux::default();
+        let context = context(u64::MAX, 1 << 30);
+        let mut pick = |wifi_queued| {
+            let candidates = [candidate(0, 20, 400_000, wifi_queued), candidate(1, 20, 400_000, 50_000)];
+            let picked = linux.pick(&candidates, &context)?;
+            linux.on_scheduled(candidates[picked].path, 1000);
+            Some(picked)
+        };
+        assert!((0..66).all(|i| pick(i * 1000) == Some(0)));
+        assert_eq!(pick(66_000), Some(1));
+    }
+
+    #[test]
+    fn ended_subflow_starts_anew() {
+        let mut linux = Linux::default();
+        let context = context(u64::MAX, 1 << 30);
+        let has_room =
+            |linux: &mut Linux, cwnd| linux.pick(&[candidate(0, 20, cwnd, 100_000)], &context).is_some();
+        assert!(has_room(&mut linux, 400_000) && has_room(&mut linux, 1_000));
+        linux.on_subflow_ended(PathId(0));
+        assert!(!has_room(&mut linux, 1_000));
     }
 }

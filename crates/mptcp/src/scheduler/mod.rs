@@ -88,6 +88,8 @@ pub struct SchedulerContext {
     pub len: u64,
     /// Bytes written and not yet scheduled, the next piece included.
     pub unsent: u64,
+    /// Bytes that the peer's receive window accepts beyond the data already scheduled.
+    pub sendable: u64,
     /// Send window of the connection, in bytes from the first byte not acknowledged at data level:
     /// the smaller of the peer's receive window and the send buffer.
     pub window: u64,
@@ -106,6 +108,18 @@ pub trait Scheduler: CloneScheduler + fmt::Debug + Send + Sync {
     /// Notes that `len` bytes were assigned to the subflow over `path`.
     fn on_scheduled(&mut self, path: PathId, len: u64) {
         let _ = (path, len);
+    }
+
+    /// Returns the bytes that the application may write ahead of the peer's acknowledgements, for
+    /// schedulers with send buffers of their own; `None` leaves it to
+    /// [`Config::send_buffer`](crate::Config::send_buffer), which is the upper bound in any case.
+    fn write_limit(&self) -> Option<u64> {
+        None
+    }
+
+    /// Notes that the subflow over `path` has ended. A later one over the same path is new.
+    fn on_subflow_ended(&mut self, path: PathId) {
+        let _ = path;
     }
 
     /// Notes that the connection's send window has no room for the next piece.

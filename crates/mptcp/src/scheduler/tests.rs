@@ -15,7 +15,7 @@ pub(super) fn candidate(path: u8, rtt_ms: u64, cwnd: u64, queued: u64) -> Candid
 
 /// A piece of 1000 bytes is next.
 pub(super) fn context(window: u64, unsent: u64) -> SchedulerContext {
-    SchedulerContext { now: Instant::ZERO, len: 1000, unsent, window }
+    SchedulerContext { now: Instant::ZERO, len: 1000, unsent, sendable: u64::MAX, window }
 }
 
 /// Schedules up to ten pieces of 1000 bytes with a send window of 80,000; returns the bytes per
@@ -37,8 +37,8 @@ fn each_scheduler_divides_ten_segments_as_expected() {
     let table = [
         (SchedulerKind::MinRtt, wifi_lte(), vec![4000, 6000]),
         (SchedulerKind::RoundRobin, wifi_lte(), vec![4000, 6000]),
-        // Both drain 400 kB/s: equal queues drain in equal time.
-        (SchedulerKind::Linux, wifi_lte(), vec![5000, 5000]),
+        // Less than a burst stays on one path.
+        (SchedulerKind::Linux, wifi_lte(), vec![10_000, 0]),
         (SchedulerKind::Share, wifi_lte(), vec![5000, 5000]),
         // Five windows of the fast path per round trip of the slow one are half the send window.
         (

@@ -52,8 +52,11 @@ struct AckSchedule {
     segments: u32,
     /// Acknowledgements of the start that are still sent at once.
     quick: u32,
-    /// Offset last acknowledged.
+    /// Offset last acknowledged, and when.
     last_sent: u64,
+    last_sent_at: Option<Instant>,
+    /// Shortest time between acknowledgements of data in order.
+    coalescing: Duration,
 }
 
 /// The peer's timestamp, to be echoed (RFC 7323, section 4.3).
@@ -75,7 +78,7 @@ impl Receiver {
     pub(crate) fn new(config: &Config) -> Self {
         let quick = if config.quickack { QUICK_ACKS } else { 0 };
         Self {
-            acks: AckSchedule { quick, ..AckSchedule::default() },
+            acks: AckSchedule { quick, coalescing: config.ack_coalescing, ..AckSchedule::default() },
             dsack: Dsack { enabled: config.dsack && config.sack, range: None },
             ..Self::default()
         }
@@ -209,7 +212,7 @@ impl Receiver {
 impl Receiver {
     /// Schedules the acknowledgement of data that just arrived (RFC 5681, section 4.2): at once if
     /// it is out of order, closes a gap, repeats, or is the second full segment; else within
-    /// `delay`.
+    /// `delay`. Data in order is acknowledged no more often than once per coalescing time.
     pub(crate) fn schedule_ack(
         &mut self,
         now: Instant,
@@ -228,11 +231,20 @@ impl Receiver {
             || acks.segments >= 2
             || acks.bytes >= 2 * mss
             || delay.is_zero();
-        if at_once {
+        let in_order = matches!(arrival, Arrival::InOrder { filled: false });
+        let next = acks.last_sent_at.map_or(now, |at| at + acks.coalescing);
+        if at_once && in_order && next > now {
+            acks.delayed_until = Some(next);
+        } else if at_once {
             acks.due_now = true;
         } else if acks.delayed_until.is_none() {
             acks.delayed_until = Some(now + delay);
         }
+    }
+
+    /// The next segment is acknowledged at once, as at the start.
+    pub(crate) fn acknowledge_next_at_once(&mut self) {
+        self.acks.quick = self.acks.quick.max(1);
     }
 
     /// Requests an acknowledgement at once.
@@ -273,8 +285,9 @@ impl Receiver {
     }
 
     /// A segment with an acknowledgement is sent.
-    pub(crate) fn on_ack_sent(&mut self) {
+    pub(crate) fn on_ack_sent(&mut self, now: Instant) {
         let acks = &mut self.acks;
+        acks.last_sent_at = Some(now);
         acks.due_now = false;
         acks.delayed_until = None;
         acks.bytes = 0;
@@ -381,8 +394,30 @@ mod tests {
             let arrival = r.record(1 + 1000 * n, 1001 + 1000 * n);
             r.schedule_ack(now, arrival, 1000, 1000, delay);
             assert_eq!(r.ack_due(), n < 16);
-            r.on_ack_sent();
+            r.on_ack_sent(now);
         }
+    }
+
+    #[test]
+    fn data_in_order_is_acknowledged_once_per_coalescing_time() {
+        let coalescing = Duration::from_micros(50);
+        let mut r = Receiver {
+            next: 1,
+            ..Receiver::new(&Config { ack_coalescing: coalescing, ..Config::default() })
+        };
+        let start = Instant::from_secs(1);
+        let delay = Duration::from_millis(40);
+        let receive = |r: &mut Receiver, now, from| {
+            let arrival = r.record(from, from + 1000);
+            r.schedule_ack(now, arrival, 1000, 1000, delay);
+            r.ack_due()
+        };
+        assert!(!receive(&mut r, start, 1) && receive(&mut r, start, 1001));
+        r.on_ack_sent(start);
+        let soon = start + Duration::from_micros(20);
+        assert!(!receive(&mut r, soon, 2001) && !receive(&mut r, soon, 3001));
+        assert_eq!(r.delayed_ack_at(), Some(start + coalescing));
+        assert!(receive(&mut r, soon, 9001), "a gap is reported at once");
     }
 
     #[test]
@@ -408,7 +443,7 @@ mod tests {
         let mut r = receiver();
         r.on_ecn(false, true);
         assert!(r.ack_due() && r.echoes_ce());
-        r.on_ack_sent();
+        r.on_ack_sent(Instant::from_secs(1));
         r.on_ecn(false, true);
         assert!(!r.ack_due() && r.echoes_ce());
         r.on_ecn(true, false);

@@ -3,9 +3,6 @@
 use crate::Config;
 use units::Duration;
 
-/// Clock granularity G of RFC 6298: the resolution of timestamps.
-const GRANULARITY: Duration = Duration::from_millis(1);
-
 /// The estimator of one subflow.
 #[derive(Debug, Clone)]
 pub(crate) struct Rtt {
@@ -16,6 +13,7 @@ pub(crate) struct Rtt {
     /// Doublings since the last sample (section 5.5).
     backoff: u32,
     min_rto: Duration,
+    min_margin: Duration,
     max_rto: Duration,
 }
 
@@ -28,6 +26,7 @@ impl Rtt {
             rto: config.initial_rto,
             backoff: 0,
             min_rto: config.min_rto,
+            min_margin: config.min_rto_margin,
             max_rto: config.max_rto,
         }
     }
@@ -50,7 +49,7 @@ impl Rtt {
         // Only a valid sample ends the back-off, as in Linux: the acknowledgement of a
         // retransmitted segment gives none (section 5.7).
         self.backoff = 0;
-        let margin = (self.variation * 4).max(GRANULARITY);
+        let margin = (self.variation * 4).max(self.min_margin);
         self.rto = (self.srtt() + margin).max(self.min_rto).min(self.max_rto);
     }
 
@@ -102,6 +101,13 @@ mod tests {
         rtt.sample(ms(180));
         // RTTVAR = 3/4 * 50 + 1/4 * 80 = 57.5; SRTT = 7/8 * 100 + 1/8 * 180 = 110.
         assert_eq!((rtt.srtt(), rtt.rto()), (ms(110), ms(340)));
+    }
+
+    #[test]
+    fn margin_keeps_the_timeout_above_a_steady_round_trip() {
+        let mut rtt = Rtt::new(&Config { min_rto_margin: ms(200), ..Config::default() });
+        (0..50).for_each(|_| rtt.sample(ms(300)));
+        assert_eq!(rtt.rto(), ms(500));
     }
 
     #[test]

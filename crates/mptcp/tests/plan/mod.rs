@@ -15,7 +15,7 @@ use crate::pair::lies;
 use std::fmt;
 use std::str::FromStr;
 use tandem_mptcp::rec::{Removal, RoundTrip};
-use tandem_mptcp::{Config, CongestionKind, EcnMode, Keepalive, Rec, SchedulerKind};
+use tandem_mptcp::{Config, CongestionKind, EcnMode, HyStartMode, Keepalive, Rec, SchedulerKind};
 use units::Duration;
 
 /// Upper bound of the paths of a plan.
@@ -147,6 +147,7 @@ numbers! {
         prr: 0,
         frto: 0,
         undo: 0,
+        /// 1 for the original, 2 for RFC 9406.
         hystart: 0,
         /// 1 to accept, 2 to request.
         ecn: 0,
@@ -261,7 +262,8 @@ impl Plan {
             prr: plan.prr > 0,
             frto: plan.frto > 0,
             undo: plan.undo > 0,
-            hystart: plan.hystart > 0,
+            hystart: [HyStartMode::Off, HyStartMode::Original, HyStartMode::Rfc9406]
+                [plan.hystart as usize % 3],
             ecn: [EcnMode::Off, EcnMode::Accept, EcnMode::Request][plan.ecn as usize % 3],
             pacing: plan.pacing > 0,
             autotune: (plan.autotune > 0).then_some(plan.autotune),

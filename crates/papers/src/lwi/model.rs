@@ -160,9 +160,19 @@ pub fn with_queue(
     let [wifi, lte] = calibration.draw(SESSION_TIMEOUT, seed);
     let transport = mptcp::Config {
         scheduler: setup.scheduler.into(),
-        // As MPTCP 0.9: opportunistic retransmission, and penalisation of the blocking subflow.
+        // As MPTCP 0.9: opportunistic retransmission, penalisation of the blocking subflow, and no
+        // retransmission timer of the connection.
         opportunistic: true,
         penalise: true,
+        data_retransmission: false,
+        // As when the links were fitted to the paper's figures.
+        linux_curve: false,
+        hystart: mptcp::HyStartMode::Rfc9406,
+        recv_buffer: 6_291_456,
+        autotune: Some(131_072),
+        gradual_window: false,
+        min_rto_margin: Duration::from_millis(1),
+        ack_coalescing: Duration::ZERO,
         ..mptcp::Config::linux()
     };
     Experiment {

@@ -3,7 +3,7 @@
 use super::Builder;
 use core::str::FromStr;
 use link::{Delay, Rate};
-use mptcp::{Config, CongestionKind, EcnMode, Keepalive, Rec};
+use mptcp::{Config, CongestionKind, EcnMode, HyStartMode, Keepalive, Rec};
 use quantities::Quantities as _;
 use schema::node::{Fields, Node};
 use sim::{CellSpec, Hop, PathSpec, Protocol, Transport};
@@ -77,7 +77,7 @@ impl Builder<'_, '_> {
             self.problems
                 .add(fields.span("autotune"), format!("`autotune` starts with {first}, above `recv_buffer`"))
                 .expected(format!("at most {}B", config.recv_buffer))
-                .hint("Linux starts with `128KiB` and grows to 6 MiB");
+                .hint("Linux starts with `80KiB` and grows to 3.75 MiB");
         }
         for key in ["send_buffer", "recv_buffer", "autotune"] {
             if let Some(size) = fields.size(key).filter(|s| s.get() < u64::from(config.mss)) {
@@ -149,11 +149,14 @@ impl Given<'_> {
 
     fn set_timers(&self, config: &mut Config) {
         self.time("delayed_ack", &mut config.delayed_ack);
+        self.time("ack_coalescing", &mut config.ack_coalescing);
         self.time("initial_rto", &mut config.initial_rto);
         self.time("min_rto", &mut config.min_rto);
+        self.time("min_rto_margin", &mut config.min_rto_margin);
         self.time("max_rto", &mut config.max_rto);
         self.integer("max_retries", |number| config.max_retries = number);
         self.integer("stale_after", |number| config.stale_after = number);
+        self.flag("data_retransmission", &mut config.data_retransmission);
         if let Some(fields) = self.0.fields("keepalive") {
             config.keepalive = Some(keepalive(fields));
         }
@@ -168,8 +171,16 @@ impl Given<'_> {
         self.flag("frto", &mut config.frto);
         self.flag("undo", &mut config.undo);
         // Linux leaves slow start early with CUBIC alone.
-        config.hystart &= config.congestion == CongestionKind::Cubic;
-        self.flag("hystart", &mut config.hystart);
+        if config.congestion != CongestionKind::Cubic {
+            config.hystart = HyStartMode::Off;
+        }
+        let switch = self.0.flag("hystart").filter(|_| self.0.given("hystart"));
+        match (self.text("hystart"), switch) {
+            (Some("original"), _) => config.hystart = HyStartMode::Original,
+            (Some("rfc9406"), _) | (_, Some(true)) => config.hystart = HyStartMode::Rfc9406,
+            (Some("off"), _) | (_, Some(false)) => config.hystart = HyStartMode::Off,
+            _ => {}
+        }
         self.flag("pacing", &mut config.pacing);
         match self.text("ecn") {
             Some("off") => config.ecn = EcnMode::Off,

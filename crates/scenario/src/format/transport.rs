@@ -110,7 +110,7 @@ pub(super) static TRANSPORT: Table = Table {
             need: Absent("only `send_buffer` counts"),
             doc: "Maximum data that the `share` scheduler may assign to one path before it is \
                   sent.",
-            example: "\"128KiB\"",
+            example: "\"80KiB\"",
         },
         Key {
             name: "recv_buffer",
@@ -155,6 +155,14 @@ pub(super) static TRANSPORT: Table = Table {
             example: "\"40ms\"",
         },
         Key {
+            name: "ack_coalescing",
+            shape: TIME,
+            need: Default("\"0s\""),
+            doc: "Shortest time between acknowledgements of data in order (Linux: arrivals handled \
+                  together are acknowledged once, measured: `50us`).",
+            example: "\"50us\"",
+        },
+        Key {
             name: "initial_rto",
             shape: POSITIVE_TIME,
             need: Default("\"1s\""),
@@ -166,6 +174,14 @@ pub(super) static TRANSPORT: Table = Table {
             shape: POSITIVE_TIME,
             need: Default("\"200ms\""),
             doc: "Lower bound of the retransmission timeout (RFC 6298: 1 s; Linux: 200 ms).",
+            example: "\"200ms\"",
+        },
+        Key {
+            name: "min_rto_margin",
+            shape: POSITIVE_TIME,
+            need: Default("\"1ms\""),
+            doc: "Least margin of the retransmission timeout above the smoothed RTT (RFC 6298: the \
+                  clock granularity; Linux: 200 ms).",
             example: "\"200ms\"",
         },
         Key {
@@ -189,6 +205,14 @@ pub(super) static TRANSPORT: Table = Table {
             doc: "Number of consecutive timeouts after which a path's data is reinjected on \
                   another (Linux: 4).",
             example: "1",
+        },
+        Key {
+            name: "data_retransmission",
+            shape: Flag,
+            need: Default("false"),
+            doc: "Retransmission timer of the connection: repeats the oldest data over an idle path, \
+                  and counts `stale_after` (Linux: on).",
+            example: "true",
         },
         Key {
             name: "rack",
@@ -228,11 +252,11 @@ pub(super) static TRANSPORT: Table = Table {
         },
         Key {
             name: "hystart",
-            shape: Flag,
-            need: Default("false"),
-            doc: "HyStart++: leave slow start when the RTT grows (RFC 9406; Linux: the original \
-                  HyStart).",
-            example: "true",
+            shape: Or(&Shape::Choice(&HYSTART), &Flag),
+            need: Default("\"off\""),
+            doc: "Leave slow start before the queue is full (Linux: `original`, with CUBIC). `true` \
+                  and `false`, the earlier spelling, stand for `rfc9406` and `off`.",
+            example: "\"original\"",
         },
         Key {
             name: "linux_counting",
@@ -260,7 +284,7 @@ pub(super) static TRANSPORT: Table = Table {
             name: "autotune",
             shape: Or(&Shape::Choice(&OFF), &POSITIVE_SIZE),
             need: Default("\"off\""),
-            doc: "Initial receive buffer, which grows up to `recv_buffer` (Linux: `128KiB` to 6 \
+            doc: "Initial receive buffer, which grows up to `recv_buffer` (Linux: `80KiB` to 3.75 \
                   MiB).",
             example: "\"128KiB\"",
         },
@@ -430,6 +454,12 @@ static ECN: [Choice; 3] = [
     choice("off", "no ECN"),
     choice("accept", "if the peer requests it. Both ends have the same setting, so that neither does"),
     choice("request", "request and accept it"),
+];
+
+static HYSTART: [Choice; 3] = [
+    choice("off", "slow start ends at a loss"),
+    choice("original", "HyStart: by trains of acknowledgements and by delay (Ha and Rhee 2011)"),
+    choice("rfc9406", "HyStart++: by delay, in two phases (RFC 9406)"),
 ];
 
 static OFF: [Choice; 1] = [choice("off", "the full buffer from the start")];

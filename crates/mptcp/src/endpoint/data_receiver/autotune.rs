@@ -10,8 +10,11 @@ const INITIAL_WINDOW_SEGMENTS: u64 = 10;
 #[derive(Debug, Clone)]
 pub(super) struct Autotune {
     enabled: bool,
+    gradual: bool,
     /// Current size of the receive buffer, in bytes.
     buffer: u64,
+    /// Largest window to offer (Linux `rcv_ssthresh`).
+    opened: u64,
     max_buffer: u64,
     /// Bytes read in the current round trip.
     read_bytes: u64,
@@ -25,9 +28,12 @@ impl Autotune {
         let max_buffer = config.recv_buffer;
         // A window below the unit of the scaled window field could never open.
         let unit = 1 << window_scale(max_buffer);
+        let buffer = config.autotune.map_or(max_buffer, |initial| initial.max(unit).min(max_buffer));
         Self {
             enabled: config.autotune.is_some(),
-            buffer: config.autotune.map_or(max_buffer, |initial| initial.max(unit).min(max_buffer)),
+            gradual: config.gradual_window,
+            buffer,
+            opened: buffer,
             max_buffer,
             read_bytes: 0,
             max_read_bytes: INITIAL_WINDOW_SEGMENTS * u64::from(config.mss),
@@ -43,6 +49,20 @@ impl Autotune {
     #[inline]
     pub(super) fn buffer(&self) -> u64 {
         self.buffer
+    }
+
+    /// Largest window to offer, in bytes.
+    #[inline]
+    pub(super) fn opened(&self) -> u64 {
+        self.opened
+    }
+
+    /// Opens the window by two segments for a segment received, up to the buffer (Linux
+    /// `tcp_grow_window`). Returns true if it grew.
+    pub(super) fn open(&mut self, mss: u64) -> bool {
+        let grows = self.opened < self.buffer;
+        self.opened = (self.opened + 2 * mss).min(self.buffer);
+        grows
     }
 
     /// Counts bytes that the application read.
@@ -64,6 +84,9 @@ impl Autotune {
             let window = u128::from(window) + 2 * growth;
             let window = u64::try_from(window).unwrap_or(u64::MAX).min(self.max_buffer);
             self.buffer = self.buffer.max(window);
+            if !self.gradual {
+                self.opened = self.buffer;
+            }
             self.max_read_bytes = self.read_bytes;
         }
         (self.read_bytes, self.round_start) = (0, now);
@@ -73,6 +96,24 @@ impl Autotune {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn window_opens_by_two_segments_per_segment_received() {
+        let config = Config {
+            autotune: Some(20_000),
+            gradual_window: true,
+            recv_buffer: 300_000,
+            mss: 1000,
+            ..Config::default()
+        };
+        let mut tune = Autotune::new(&config);
+        assert!(!tune.open(1000));
+        tune.on_read(20_000);
+        tune.adjust(Instant::from_millis(100), Duration::from_millis(100), 1000);
+        assert!(tune.buffer > 23_000 && tune.opened() == 20_000);
+        assert!(tune.open(1000));
+        assert_eq!(tune.opened(), 22_000);
+    }
 
     #[test]
     fn buffer_grows_with_bytes_read_per_round_trip_up_to_its_maximum() {

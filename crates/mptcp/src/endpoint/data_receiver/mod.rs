@@ -64,10 +64,9 @@ impl<P: Payload> DataReceiver<P> {
         self.reorder.out_of_order()
     }
 
-    /// Current size of the receive buffer, in bytes.
-    #[inline]
-    pub(super) fn buffer(&self) -> u64 {
-        self.autotune.buffer()
+    /// Window for a SYN, in bytes: as far as it has opened.
+    pub(super) fn initial_window(&self) -> u64 {
+        self.autotune.opened()
     }
 
     /// Takes the next in-order piece of at most `limit` bytes.
@@ -121,7 +120,7 @@ impl<P: Payload> DataReceiver<P> {
     #[inline]
     pub(super) fn window_to_offer(&self) -> u64 {
         let (unread, buffer) = (self.reorder.unread(), self.autotune.buffer());
-        let edge = self.reorder.next() + buffer.saturating_sub(unread);
+        let edge = self.reorder.next() + buffer.saturating_sub(unread).min(self.autotune.opened());
         let min_step = (buffer / 2).min(self.mss);
         if unread > 0 && edge < self.advertised.saturating_add(min_step) {
             return self.advertised;
@@ -150,6 +149,12 @@ impl<P: Payload> DataReceiver<P> {
     #[inline]
     pub(super) fn is_autotuned(&self) -> bool {
         self.autotune.is_enabled()
+    }
+
+    /// Opens the window for a segment received, if autotuning has enlarged the buffer. Returns true
+    /// if it grew: the acknowledgement is then due at once, as in Linux.
+    pub(super) fn open_window(&mut self) -> bool {
+        self.autotune.is_enabled() && self.autotune.open(self.mss)
     }
 
     /// Grows the buffer once per round trip of `rtt`.

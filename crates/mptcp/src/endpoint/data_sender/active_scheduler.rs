@@ -134,6 +134,16 @@ impl ActiveScheduler {
         self.base.inner_mut().on_window_blocked();
     }
 
+    /// See [`Scheduler::write_limit`].
+    pub(super) fn write_limit(&self) -> Option<u64> {
+        self.base.inner().write_limit()
+    }
+
+    /// See [`Scheduler::on_subflow_ended`].
+    pub(super) fn on_subflow_ended(&mut self, path: PathId) {
+        self.base.inner_mut().on_subflow_ended(path);
+    }
+
     /// See [`Scheduler::on_scheduled`].
     pub(super) fn on_scheduled(&mut self, path: PathId, len: u64) {
         let turn = self.table_one.as_mut().map_or(path, |table_one| table_one.on_scheduled(path, len));
@@ -174,7 +184,13 @@ mod tests {
         let mut candidates = [candidate(0, 10, fast_room), candidate(1, 100, 40_000)];
         for piece in 0..10 {
             let unsent = PIECE * (10 - piece);
-            let context = SchedulerContext { now: Instant::ZERO, len: PIECE, unsent, window: 80_000 };
+            let context = SchedulerContext {
+                now: Instant::ZERO,
+                len: PIECE,
+                unsent,
+                sendable: u64::MAX,
+                window: 80_000,
+            };
             let Some(i) = scheduler.pick(&candidates, &context) else { break };
             scheduler.on_scheduled(candidates[i].path, PIECE);
             candidates[i].queued += PIECE;
@@ -213,8 +229,13 @@ mod tests {
             let candidates = [candidate(0, 10, 80_000), candidate(1, 100, 80_000)];
             let mut bytes = [0; 2];
             for _ in 0..80 {
-                let context =
-                    SchedulerContext { now: Instant::ZERO, len: PIECE, unsent: PIECE, window: 80_000 };
+                let context = SchedulerContext {
+                    now: Instant::ZERO,
+                    len: PIECE,
+                    unsent: PIECE,
+                    sendable: u64::MAX,
+                    window: 80_000,
+                };
                 let i = scheduler.pick(&candidates, &context).expect("both paths have room");
                 scheduler.on_scheduled(candidates[i].path, PIECE);
                 bytes[i] += PIECE;

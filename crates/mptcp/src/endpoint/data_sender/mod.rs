@@ -14,11 +14,11 @@ pub(super) use repair::RepairState;
 pub(super) use scheduling::FastPath;
 
 use super::timers::{Timer, TimerTable};
-use crate::Config;
 use crate::rec::Observed;
 use crate::rec::collector::Collector;
 use crate::scheduler::{Candidate, Offload};
 use crate::subflow::Subflow;
+use crate::{Config, PathId};
 use active_scheduler::ActiveScheduler;
 use buffer::SendBuffer;
 use intervals::IntervalSet;
@@ -101,12 +101,13 @@ impl<P: Payload> DataSender<P> {
         taken
     }
 
-    /// Free space in the send buffer of `config.send_buffer` bytes, and in the subflow's own buffer
+    /// Free space in the send buffer of at most `config.send_buffer` bytes, and in the subflow's own buffer
     /// if the scheduler assigns data by shares.
     pub(super) fn write_space(&self, subflows: &[Subflow<P>], config: &Config) -> u64 {
         // The acknowledgement of a DATA_FIN lies one beyond the data.
         let unacked = self.buffer.end().saturating_sub(self.una).saturating_sub(self.freed_bytes());
-        let space = config.send_buffer.saturating_sub(unacked);
+        let limit = self.scheduler.write_limit().map_or(config.send_buffer, |l| l.min(config.send_buffer));
+        let space = limit.saturating_sub(unacked);
         match self.next_path_by_share(subflows, config) {
             Some(path) => {
                 let sender = subflows[path.index()].sender();
@@ -191,6 +192,11 @@ impl<P: Payload> DataSender<P> {
         timers.stop(Timer::WindowProbe);
         self.probe_tries = 0;
         true
+    }
+
+    /// The subflow over `path` has ended.
+    pub(super) fn on_subflow_ended(&mut self, path: PathId) {
+        self.scheduler.on_subflow_ended(path);
     }
 
     /// Sets the target shares of the paths.

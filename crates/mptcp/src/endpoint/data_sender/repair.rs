@@ -72,6 +72,22 @@ impl<P: Payload> DataSender<P> {
         (self.repair.tries as usize).checked_rem(usable.len()).map(|place| usable[place])
     }
 
+    /// Assigns the first unacknowledged data to `subflow` once more, at most `limit` bytes. Returns
+    /// false without such data.
+    pub(in crate::endpoint) fn repeat_first(&mut self, subflow: &mut Subflow<P>, limit: u64) -> bool {
+        let (mut at, end) = (self.una, self.next.min(self.una + limit));
+        while at < end
+            && let Some(payload) = self.buffer.slice(at, subflow.max_payload().min(end - at))
+        {
+            let chunk = Chunk { data: at, payload, fin: false, cut: Cut::default() };
+            at = chunk.end();
+            debug!(parent: subflow.log(), data = chunk.data, "data sent again over an idle subflow");
+            subflow.sender_mut().enqueue_in_order(chunk);
+        }
+        self.reinjected_bytes += at - self.una;
+        at > self.una
+    }
+
     /// Assigns missing data to subflow `i`: from the first unacknowledged byte on what no subflow
     /// carries, up to a congestion window; one segment if the last repair was in vain. Returns
     /// false if the send buffer no longer has the first byte.

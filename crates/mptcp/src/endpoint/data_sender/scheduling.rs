@@ -174,7 +174,8 @@ impl<P: Payload> DataSender<P> {
     ) -> Option<PathId> {
         let unsent = self.buffer.end() - self.next;
         let window = config.send_buffer.min(self.window());
-        let context = SchedulerContext { now, len, unsent, window };
+        let sendable = self.window_end.saturating_sub(self.next);
+        let context = SchedulerContext { now, len, unsent, sendable, window };
         let Some(pick) = self.scheduler.pick(list, &context) else {
             // Candidates with room are held back by the scheduler, not by their window.
             for candidate in list {

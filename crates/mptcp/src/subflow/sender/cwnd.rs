@@ -1,8 +1,9 @@
 //! Congestion window of a subflow, and the algorithm that sets it.
 
 use super::hystart::HyStart;
-use crate::Config;
+use super::hystart_original::OriginalHyStart;
 use crate::congestion::{ActiveCongestion, CongestionSettings, Coupling, RateSample, SubflowView, Window};
+use crate::{Config, HyStartMode};
 use units::{Duration, Instant};
 
 /// Window, threshold and the congestion control that moves them.
@@ -18,19 +19,23 @@ pub(super) struct CongestionWindow {
     penalised_at: Option<Instant>,
     congestion: ActiveCongestion,
     hystart: HyStart,
+    original_hystart: Option<OriginalHyStart>,
 }
 
 impl CongestionWindow {
     pub(super) fn new(config: &Config, mss: u64) -> Self {
         let initial = u64::from(config.initial_window) * mss;
-        let settings = CongestionSettings { linux_counting: config.linux_counting };
+        let settings =
+            CongestionSettings { linux_counting: config.linux_counting, linux_curve: config.linux_curve };
         let congestion = ActiveCongestion::new(&config.congestion, &settings);
+        let mode = if congestion.inner().uses_rate_samples() { HyStartMode::Off } else { config.hystart };
         Self {
             window: Window { cwnd: initial, ssthresh: u64::MAX },
             initial,
             limited_until: 0,
             penalised_at: None,
-            hystart: HyStart::new(config.hystart && !congestion.inner().uses_rate_samples()),
+            hystart: HyStart::new(mode == HyStartMode::Rfc9406),
+            original_hystart: (mode == HyStartMode::Original).then(OriginalHyStart::new),
             congestion,
         }
     }
@@ -82,6 +87,9 @@ impl CongestionWindow {
         paced: bool,
         coupling: &Coupling,
     ) {
+        if let Some(hystart) = &mut self.original_hystart {
+            hystart.on_ack(view, next, &mut self.window);
+        }
         if !self.is_growth_earned(view.una, view.in_flight) {
             self.congestion.inner_mut().on_limited_ack(view);
             return;
@@ -97,6 +105,7 @@ impl CongestionWindow {
         self.congestion.inner_mut().on_loss(view, &mut self.window);
     }
     pub(super) fn on_timeout(&mut self, view: &SubflowView) {
+        self.original_hystart = self.original_hystart.as_ref().map(|_| OriginalHyStart::new());
         self.congestion.inner_mut().on_timeout(view, &mut self.window);
     }
     pub(super) fn on_ecn(&mut self, view: &SubflowView) {

@@ -10,6 +10,7 @@ mod ack;
 mod cwnd;
 mod ecn;
 mod hystart;
+mod hystart_original;
 mod pacer;
 mod prr;
 mod queue;

@@ -107,6 +107,10 @@ impl<P: Payload> Sender<P> {
     pub(crate) fn has_retransmission_timer(&self) -> bool {
         self.timers.is_running(Timer::Retransmission)
     }
+    /// When the retransmission timer expires, if it runs.
+    pub(crate) fn retransmission_deadline(&self) -> Option<Instant> {
+        Some(self.timers.expiry(Timer::Retransmission)).filter(|&at| at < Instant::MAX)
+    }
     /// The retransmission timer has expired.
     #[inline]
     pub(crate) fn retransmission_due(&self, now: Instant) -> bool {

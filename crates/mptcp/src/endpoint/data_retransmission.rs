@@ -1,0 +1,131 @@
+//! Retransmission timer of the data level as in Linux (`mptcp_retransmit_timer`,
+//! `mptcp_subflow_get_retrans`, `mptcp_pm_subflow_chk_stale`): repeats the first unacknowledged
+//! data over an idle subflow, and finds stale subflows.
+
+use super::Endpoint;
+use super::timers::Timer;
+use crate::PathId;
+use units::{Duration, Instant};
+use wire::Payload;
+
+/// Bytes repeated at one expiry: a fragment of Linux's send queue (`SKB_FRAG_PAGE_ORDER`).
+const FRAGMENT_BYTES: u64 = 32_768;
+/// Timeout without a subflow whose own timer runs (`TCP_RTO_MIN`).
+const DEFAULT_TIMEOUT: Duration = Duration::from_millis(200);
+
+/// Progress of each subflow between expiries, by path index.
+#[derive(Debug, Clone, Default)]
+pub(super) struct DataRetransmission(Vec<Progress>);
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Progress {
+    /// When the subflow last received a segment, as of the last expiry.
+    heard: Instant,
+    /// Expiries in a row with data outstanding and nothing received.
+    silent_expiries: u32,
+}
+
+impl DataRetransmission {
+    /// Records an expiry of the timer while subflow `i` has data outstanding. Returns the number in
+    /// a row without a segment received.
+    fn record(&mut self, i: usize, heard: Instant) -> u32 {
+        if i >= self.0.len() {
+            self.0.resize(i + 1, Progress::default());
+        }
+        let progress = &mut self.0[i];
+        if progress.heard == heard {
+            progress.silent_expiries += 1;
+        } else {
+            *progress = Progress { heard, silent_expiries: 0 };
+        }
+        progress.silent_expiries
+    }
+
+    fn is_silent(&self, i: usize) -> bool {
+        self.0.get(i).is_some_and(|progress| progress.silent_expiries > 0)
+    }
+}
+
+impl<P: Payload> Endpoint<P> {
+    /// Starts the timer unless it runs: data was sent.
+    #[inline]
+    pub(super) fn arm_data_retransmission(&mut self, now: Instant) {
+        if self.config.data_retransmission && !self.timers.is_set(Timer::DataRetransmission) {
+            self.restart_data_retransmission(now);
+        }
+    }
+
+    /// Starts the timer anew while data is outstanding: a DATA_ACK has advanced.
+    pub(super) fn restart_data_retransmission(&mut self, now: Instant) {
+        if !self.config.data_retransmission {
+            return;
+        }
+        let runs = self.handshake.is_mptcp() && !self.ended && self.data_sender.has_outstanding();
+        let deadline = runs.then(|| now + self.data_retransmission_timeout(now));
+        self.timers.set_or_stop(Timer::DataRetransmission, deadline);
+    }
+
+    /// Longest remaining time of the subflows' own timers, without silent subflows.
+    fn data_retransmission_timeout(&self, now: Instant) -> Duration {
+        let counts = |&(i, subflow): &(usize, &crate::subflow::Subflow<P>)| {
+            subflow.is_established() && !self.data_retransmission.is_silent(i)
+        };
+        let subflows = self.subflows.iter().enumerate().filter(counts);
+        let deadlines = subflows.filter_map(|(_, subflow)| subflow.sender().retransmission_deadline());
+        let longest = deadlines.map(|at| at.since(now)).max();
+        longest.filter(|time| !time.is_zero()).unwrap_or(DEFAULT_TIMEOUT)
+    }
+
+    /// Handles an expiry of the timer.
+    pub(super) fn on_data_retransmission(&mut self, now: Instant) {
+        if !self.handshake.is_confirmed() {
+            return self.restart_data_retransmission(now);
+        }
+        let mut idle = None;
+        for i in 0..self.subflows.len() {
+            let subflow = &self.subflows[i];
+            if !subflow.is_established() {
+                continue;
+            }
+            if !subflow.sender().has_unsent_or_unacked() {
+                if !subflow.is_stale() && subflow.carries_data() {
+                    idle = idle.or(Some(i));
+                }
+                continue;
+            }
+            let silent = self.data_retransmission.record(i, subflow.last_heard());
+            if silent > self.config.stale_after && !subflow.is_stale() && self.has_responsive(subflow.path())
+            {
+                self.subflows[i].set_stale(true);
+                self.reinject(i, true);
+            }
+        }
+        if let Some(i) = idle
+            && self.data_sender.repeat_first(&mut self.subflows[i], FRAGMENT_BYTES)
+        {
+            // Data offsets and subflow offsets differ from here on.
+            self.fallback.set_multipath_data();
+        }
+        self.transmit_pending = true;
+        self.restart_data_retransmission(now);
+    }
+
+    /// A subflow other than that over `path` carries data and is not stale.
+    fn has_responsive(&self, path: PathId) -> bool {
+        self.subflows.iter().any(|s| s.path() != path && s.carries_data() && !s.is_stale())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn received_segment_restarts_the_count() {
+        let mut progress = DataRetransmission::default();
+        let heard = Instant::from_secs(1);
+        assert_eq!([0; 3].map(|_| progress.record(1, heard)), [0, 1, 2]);
+        assert!(progress.is_silent(1) && !progress.is_silent(0));
+        assert_eq!(progress.record(1, Instant::from_secs(2)), 0);
+    }
+}
