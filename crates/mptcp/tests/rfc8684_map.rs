@@ -49,7 +49,7 @@ fn every_file_named_in_the_map_exists() {
 fn every_test_named_in_the_map_exists() {
     let map = map();
     let mut all = Vec::new();
-    for name in ["mptcp", "wire", "fuzzing"] {
+    for name in ["mptcp", "wire", "fuzzing", "twin"] {
         sources(&root().join("crates").join(name), &mut all);
     }
     let tests: Vec<&str> = rows(&map).flat_map(|row| quoted(row[3]).collect::<Vec<_>>()).collect();

@@ -8,9 +8,13 @@ use units::Seed;
 const EXAMPLES: usize = 3;
 
 fn main() -> Result<(), linux::Error> {
-    let mut arguments = std::env::args().skip(1).map(|text| text.parse().unwrap_or(0));
-    let count = arguments.next().unwrap_or(2000);
-    let first = arguments.next().unwrap_or(0);
+    let numbers: Result<Vec<u64>, _> = std::env::args().skip(1).map(|text| text.parse()).collect();
+    let Ok(numbers) = numbers else {
+        eprintln!("expected COUNT and FIRST, two numbers");
+        std::process::exit(2);
+    };
+    let count = numbers.first().copied().unwrap_or(2000);
+    let first = numbers.get(1).copied().unwrap_or(0);
     let found = run(Seed::new(1), first, count, &|done| eprint!("\r{done} of {count} exchanges"))?;
     eprintln!();
     println!("{} exchanges, {} without a difference", found.exchanges, found.same);
@@ -22,7 +26,10 @@ fn main() -> Result<(), linux::Error> {
     for difference in &found.unexplained {
         let hostile =
             if difference.hostile.len() < 2 { difference.hostile.join("") } else { "several".to_owned() };
-        classes.entry(format!("{hostile}: {}", difference.members.join(", "))).or_default().push(difference);
+        classes
+            .entry(format!("{hostile}: {:?} then {}", difference.first, difference.members.join(", ")))
+            .or_default()
+            .push(difference);
     }
     println!("{} not explained", found.unexplained.len());
     for (members, all) in classes {

@@ -54,7 +54,7 @@ pub enum Act {
     WrongChecksum,
     /// A DATA_ACK of data that was never sent.
     FutureDataAck,
-    /// The segment before the last, once more.
+    /// The segments of the previous act once more.
     Repeat,
     /// Data that arrives before its predecessor.
     Swapped,

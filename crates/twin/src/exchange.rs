@@ -2,7 +2,7 @@
 
 use crate::act::{Act, Opening};
 use crate::keys::{join_hmac, token_and_idsn};
-use crate::outcome::Outcome;
+use crate::outcome::{End, Outcome};
 use crate::packet::{encode, segment};
 use bytes::Bytes;
 use units::{Rng, Seed};
@@ -87,8 +87,8 @@ impl Exchange {
         Self { opening, acts: acts.to_vec(), closes, ..Self::new(Seed::new(1), 0, [1024, 20_000], false) }
     }
 
-    /// Rounds that an exchange may have.
-    pub(crate) const ROUNDS: usize = 14;
+    /// Rounds of the longest exchange: handshake, eight acts, closing, and acknowledgements.
+    pub(crate) const ROUNDS: usize = 15;
 
     /// The packets of the next round.
     pub(crate) fn next_round(&mut self) -> Vec<Vec<u8>> {
@@ -181,8 +181,7 @@ impl Exchange {
         if let (Some(MptcpSignal::JoinSynAck { nonce, .. }), Some(server_key)) =
             (answer.signal, self.server_key)
         {
-            let is_repeated = self.outcome.joins[0] > 0 && !answer.flags.has(Flags::SYN_ACK);
-            self.outcome.joins[0] += u32::from(!is_repeated);
+            self.outcome.joins[0] += 1;
             let mut hmac = [0; 20];
             hmac.copy_from_slice(&join_hmac([self.key, server_key], [join.nonce, nonce])[..20]);
             if !join.is_proper {
@@ -212,10 +211,15 @@ impl Exchange {
         (2 + 2 * self.rng.below(MAX_PAYLOAD / 2)) as u16
     }
 
-    /// The outcome for the client and for the application.
-    pub(crate) fn outcome(&self, application: (Vec<u8>, crate::End)) -> Outcome {
-        let (read, end) = application;
-        Outcome { read, end, ..self.outcome.clone() }
+    /// The outcome so far, for the client and for the application.
+    pub(crate) fn outcome(&self, (read, end): (&[u8], End)) -> Outcome {
+        Outcome { read: read.to_vec(), end, ..self.outcome.clone() }
+    }
+
+    /// Number of acts that `rounds` rounds have played.
+    pub(crate) fn acts_within(rounds: usize) -> usize {
+        // The SYN and the third ACK come before.
+        rounds.saturating_sub(2)
     }
 
     /// Names of the hostile opening and acts in the script, without repetitions.

@@ -5,7 +5,7 @@ use crate::packet::{PORT, SERVER};
 use crate::server::Server;
 use linux::namespace::Namespace;
 use linux::route::Route;
-use linux::socket::{Options, Protocol, abort, listen};
+use linux::socket::{Options, Protocol, listen};
 use linux::tun::{MAX_PACKET_BYTES, Tun};
 use linux::{Error, sysctl};
 use std::collections::BTreeMap;
@@ -60,7 +60,7 @@ impl LinuxServer {
         Ok(Self { tun, listener, connections: BTreeMap::new(), buffer, _namespace: namespace })
     }
 
-    fn application(&mut self) {
+    fn run_application(&mut self) {
         while let Ok((stream, client)) = self.listener.accept() {
             // A socket that blocks would only delay the others: its end is seen all the same.
             _ = stream.set_nonblocking(true);
@@ -98,7 +98,7 @@ impl Server for LinuxServer {
     fn wait(&mut self, time: Duration) -> Result<Vec<Vec<u8>>, Error> {
         let (start, mut sent) = (Instant::now(), Vec::new());
         loop {
-            self.application();
+            self.run_application();
             loop {
                 match self.tun.receive(&mut self.buffer) {
                     Ok(Some((_, packet))) => sent.push(packet.to_vec()),
@@ -113,12 +113,7 @@ impl Server for LinuxServer {
         }
     }
 
-    fn finish(&mut self, port: u16) -> (Vec<u8>, End) {
-        let Some(connection) = self.connections.remove(&port) else { return (Vec::new(), End::NotAccepted) };
-        if let Some(stream) = &connection.stream {
-            // The port is used again.
-            _ = abort(stream);
-        }
-        (connection.read, connection.end)
+    fn application(&self, port: u16) -> (&[u8], End) {
+        self.connections.get(&port).map_or((&[], End::NotAccepted), |one| (&one.read, one.end))
     }
 }

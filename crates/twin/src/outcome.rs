@@ -42,6 +42,11 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// Whether a member depends on the delay of an acknowledgement.
+    pub(crate) fn is_delayed(member: &str) -> bool {
+        matches!(member, "acknowledged" | "data_acknowledged")
+    }
+
     /// Names of the members that differ, in a fixed order.
     pub fn differing(&self, other: &Self) -> Vec<&'static str> {
         let members = [

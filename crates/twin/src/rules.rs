@@ -25,7 +25,16 @@ enum Cause {
     Act(Act),
 }
 
+/// Members that tell how data was delivered.
 const DELIVERY: &[&str] = &["read", "end", "data_acknowledged"];
+/// The same for data that one server cannot place: with more than one subflow, or after data out of
+/// order, it can only reset the subflow.
+/// A server that has fallen back resets joins.
+const UNPLACED: &[&str] =
+    &["read", "end", "data_acknowledged", "acknowledged", "reset", "fin", "mp_fail", "joins"];
+/// Members that differ between a connection of TCP and one of Multipath TCP.
+const ALL_BUT_THE_OFFER: &[&str] =
+    &["read", "end", "data_acknowledged", "acknowledged", "reset", "fin", "mp_fail", "fast_close", "joins"];
 
 /// All rules.
 pub const RULES: [Rule; 13] = [
@@ -34,7 +43,7 @@ pub const RULES: [Rule; 13] = [
         source: "RFC 8684, 3.1: a host that takes the negotiation for compromised must stop using MPTCP. \
                  Tandem falls back to TCP; Linux does not compare its key. Tandem is right.",
         cause: Cause::Opening(Opening::WrongServerKey),
-        members: &["data_acknowledged"],
+        members: ALL_BUT_THE_OFFER,
         diverges: true,
     },
     Rule {
@@ -43,30 +52,31 @@ pub const RULES: [Rule; 13] = [
                  the first data, since a segment with the keys may be lost, and drops what comes before \
                  it. Linux follows the letter.",
         cause: Cause::Opening(Opening::DssThirdAck),
-        members: &["end"],
+        members: ALL_BUT_THE_OFFER,
         diverges: true,
     },
     Rule {
         name: "data without a mapping",
         source: "RFC 8684, 3.3.1 and 3.7: it is kept until a mapping comes, and discarded with the \
-                 subflow. Tandem does so; Linux falls back to TCP and delivers it. Tandem is right, \
-                 unless it is the very first data, where a fallback is right too.",
+                 subflow once a receive window of it is there. Tandem does so; Linux falls back to TCP and \
+                 delivers it, or resets the subflow if it cannot. Tandem is right, unless it is the very \
+                 first data, where a fallback is right too.",
         cause: Cause::Act(Act::Unmapped),
-        members: DELIVERY,
+        members: UNPLACED,
         diverges: true,
     },
     Rule {
         name: "mapping that covers half of the payload",
         source: "As data without a mapping, for the other half; with checksums, also as a wrong one.",
         cause: Cause::Act(Act::ShortMapping),
-        members: &["read", "end", "data_acknowledged", "mp_fail"],
+        members: UNPLACED,
         diverges: true,
     },
     Rule {
         name: "mapping of other subflow sequence numbers",
         source: "As data without a mapping: the numbers of the payload are mapped by nothing.",
         cause: Cause::Act(Act::WrongSsn),
-        members: DELIVERY,
+        members: UNPLACED,
         diverges: true,
     },
     Rule {
@@ -76,24 +86,24 @@ pub const RULES: [Rule; 13] = [
                  failed data, without MP_FAIL if it is the first. Tandem is right. Without checksums \
                  Tandem ignores a checksum, Linux falls back; the RFC leaves it open.",
         cause: Cause::Act(Act::WrongChecksum),
-        members: &["read", "end", "data_acknowledged", "mp_fail"],
+        members: UNPLACED,
         diverges: true,
     },
     Rule {
         name: "option of a wrong length",
-        source: "RFC 9293, 3.1, MUST-7: only a crash is forbidden. Tandem drops the segment, Linux the \
+        source: "RFC 9293, 3.1, MUST-7: a host must be prepared for it. Tandem drops the segment, Linux the \
                  option, after which its data has no mapping. Both may.",
         cause: Cause::Act(Act::MalformedDss),
-        members: &["read", "end", "acknowledged", "data_acknowledged", "reset", "fin"],
+        members: UNPLACED,
         diverges: true,
     },
     Rule {
         name: "infinite mapping when no fallback is possible, and joins after one",
         source: "RFC 8684, 3.7: a fallback needs contiguous data and ends Multipath TCP. Tandem resets the \
-                 subflow otherwise, and refuses later joins. Linux goes on, and answers them. Tandem is \
-                 right.",
+                 subflow otherwise, and refuses later joins. Linux goes on, answers them, and delivers \
+                 nothing more after data that it had before. Tandem is right.",
         cause: Cause::Act(Act::InfiniteMapping),
-        members: &["acknowledged", "reset", "end", "fin", "joins"],
+        members: &["read", "acknowledged", "reset", "end", "fin", "joins"],
         diverges: true,
     },
     Rule {
@@ -101,7 +111,7 @@ pub const RULES: [Rule; 13] = [
         source: "RFC 8684, 3.3.3: nothing follows a DATA_FIN. Tandem ignores it. Linux delivers what \
                  arrives before its application has read the end, else it resets. Tandem is right.",
         cause: Cause::Act(Act::DataAfterDataFin),
-        members: &["read", "acknowledged", "data_acknowledged", "reset", "fin", "fast_close"],
+        members: &["read", "acknowledged", "data_acknowledged", "reset", "fin", "fast_close", "joins"],
         diverges: true,
     },
     Rule {
@@ -113,11 +123,11 @@ pub const RULES: [Rule; 13] = [
         diverges: true,
     },
     Rule {
-        name: "DATA_FIN on a subflow after its FIN",
-        source: "RFC 8684, 3.3.3, puts DATA_FIN on any subflow. Tandem takes it from a segment after the \
+        name: "DATA_FIN or MP_FASTCLOSE on a subflow after its FIN",
+        source: "RFC 8684, 3.3.3 and 3.5, put them on any subflow. Tandem takes them from an ACK after the \
                  FIN, Linux does not. Both may.",
         cause: Cause::Act(Act::Fin),
-        members: &["end"],
+        members: &["end", "reset"],
         diverges: false,
     },
     Rule {
@@ -130,8 +140,8 @@ pub const RULES: [Rule; 13] = [
     },
     Rule {
         name: "mapping that begins before the connection",
-        source: "RFC 8684, 3.3.1: such a mapping is invalid. Tandem drops its data, Linux delivers the \
-                 part that is inside. Both may.",
+        source: "RFC 8684 does not say. Tandem drops the data of such a mapping, Linux delivers the part \
+                 that is inside. Both may.",
         cause: Cause::Act(Act::OverlapOld),
         members: &["read", "end", "acknowledged", "data_acknowledged", "reset", "fin"],
         diverges: false,
@@ -139,22 +149,41 @@ pub const RULES: [Rule; 13] = [
 ];
 
 impl Cause {
-    fn is_in(self, exchange: &Exchange) -> bool {
+    /// Whether the script has the cause among its opening and first `acts` acts.
+    fn is_within(self, exchange: &Exchange, acts: usize) -> bool {
         match self {
             Self::Opening(opening) => exchange.opening == opening,
-            Self::Act(act) => exchange.acts.contains(&act),
+            Self::Act(act) => exchange.acts.iter().take(acts).any(|one| *one == act),
         }
     }
 }
 
-/// The first rule that explains a difference in these members. Causes in one script add up.
-pub(crate) fn explain(exchange: &Exchange, members: &[&str]) -> Option<&'static Rule> {
-    let present: Vec<&Rule> = RULES.iter().filter(|rule| rule.cause.is_in(exchange)).collect();
-    let is_covered =
-        |member: &&str| present.iter().any(|rule| rule.diverges || rule.members.contains(member));
-    let explains =
-        |rule: &&&Rule| rule.diverges || members.iter().any(|member| rule.members.contains(member));
-    members.iter().all(is_covered).then(|| present.iter().find(explains).copied()).flatten()
+/// The rule that explains a difference.
+///
+/// `first` is the number of acts played when the servers first differed, and the members that differed
+/// then; `members` are those that differ in the end. A cause that was not yet played explains nothing.
+pub(crate) fn explain(
+    exchange: &Exchange,
+    first: Option<(usize, &[&str])>,
+    members: &[&str],
+) -> Option<&'static Rule> {
+    let covers = |acts: usize, members: &[&str]| {
+        let played: Vec<&Rule> = RULES.iter().filter(|rule| rule.cause.is_within(exchange, acts)).collect();
+        let is_covered = |member: &&str| played.iter().any(|rule| rule.members.contains(member));
+        members.iter().all(is_covered).then_some(played)
+    };
+    let played = match first {
+        Some((acts, first_members)) => {
+            let played = covers(acts, first_members)?;
+            if !played.iter().any(|rule| rule.diverges) {
+                covers(usize::MAX, members)?;
+            }
+            played
+        }
+        None => covers(usize::MAX, members)?,
+    };
+    let of_first = first.map_or(members, |(_, members)| members);
+    played.into_iter().find(|rule| of_first.iter().any(|member| rule.members.contains(member)))
 }
 
 #[cfg(test)]

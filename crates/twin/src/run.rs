@@ -32,7 +32,10 @@ pub struct Difference {
     pub script: String,
     /// Names of its hostile opening and acts.
     pub hostile: Vec<String>,
-    /// Members of the outcomes that differ.
+    /// Number of acts played when the servers first differed, and the members that differed then; `None`
+    /// if only acknowledgements differ.
+    pub first: Option<(usize, Vec<&'static str>)>,
+    /// Members of the outcomes that differ in the end.
     pub members: Vec<&'static str>,
     /// Outcome with Linux, and with Tandem.
     pub outcomes: [Outcome; 2],
@@ -57,16 +60,17 @@ pub struct Findings {
 /// Without root, TUN devices or Multipath TCP in the kernel.
 pub fn run(seed: Seed, first: u64, count: u64, progress: &dyn Fn(u64)) -> Result<Findings, Error> {
     let mut findings = Findings::default();
-    let mut at = first;
-    while at < first + count {
-        let numbers = at..(at + BATCH).min(first + count);
-        // Every other batch requires checksums.
-        let checksum = at / BATCH % 2 == 1;
-        let with_linux = play(LinuxServer::new(checksum)?, batch(seed, numbers.clone(), checksum))?;
-        let server = TandemServer::new(seed.derive(&format!("server {at}")), checksum);
-        let with_tandem = play(server, batch(seed, numbers, checksum)).unwrap_or_else(|never| match never {});
-        for ((exchange, linux), (_, tandem)) in with_linux.into_iter().zip(with_tandem) {
-            findings.add(at, &exchange, [linux, tandem]);
+    let (mut at, end) = (first, first + count);
+    while at < end {
+        let batch = at / BATCH;
+        let numbers = at..((batch + 1) * BATCH).min(end);
+        let checksum = batch % 2 == 1;
+        let with_linux = play(LinuxServer::new(checksum)?, exchanges(seed, numbers.clone(), checksum))?;
+        let server = TandemServer::new(seed.derive(&format!("server {batch}")), checksum);
+        let with_tandem =
+            play(server, exchanges(seed, numbers, checksum)).unwrap_or_else(|never| match never {});
+        for (linux, tandem) in with_linux.iter().zip(&with_tandem) {
+            findings.add(at, linux, tandem);
             at += 1;
         }
         progress(at - first);
@@ -75,49 +79,82 @@ pub fn run(seed: Seed, first: u64, count: u64, progress: &dyn Fn(u64)) -> Result
 }
 
 /// The exchanges of a batch.
-fn batch(seed: Seed, numbers: Range<u64>, checksum: bool) -> Vec<Exchange> {
+fn exchanges(seed: Seed, numbers: Range<u64>, checksum: bool) -> Vec<Exchange> {
     let ports = |i: usize| [PORTS[0] + i as u16, PORTS[1] + i as u16 * JOINS];
     numbers.enumerate().map(|(i, number)| Exchange::new(seed, number, ports(i), checksum)).collect()
 }
 
+/// An exchange with one server.
+struct Played {
+    exchange: Exchange,
+    /// Outcome after each round.
+    rounds: Vec<Outcome>,
+}
+
+impl Played {
+    fn new(exchange: Exchange) -> Self {
+        Self { exchange, rounds: Vec::new() }
+    }
+
+    fn last(&self) -> &Outcome {
+        self.rounds.last().expect("an exchange has rounds")
+    }
+
+    /// Number of acts played when the outcomes first differ for more than a round, and the members that
+    /// differ then. A difference of one round is a delay of Linux's threads.
+    fn first_difference(&self, other: &Self) -> Option<(usize, Vec<&'static str>)> {
+        let differing = |round: usize| match (self.rounds.get(round), other.rounds.get(round)) {
+            (Some(one), Some(other)) => one.differing(other),
+            _ => self.last().differing(other.last()),
+        };
+        (0..self.rounds.len()).find_map(|round| {
+            let next = differing(round + 1);
+            let mut members = differing(round);
+            members.retain(|member| !Outcome::is_delayed(member) && next.contains(member));
+            (!members.is_empty()).then(|| (Exchange::acts_within(round + 1), members))
+        })
+    }
+}
+
 /// Runs exchanges with one server, round by round.
-fn play<S: Server>(
-    mut server: S,
-    mut exchanges: Vec<Exchange>,
-) -> Result<Vec<(Exchange, Outcome)>, S::Error> {
-    for round in 0..=Exchange::ROUNDS {
-        for exchange in &mut exchanges {
-            for packet in exchange.next_round() {
+fn play<S: Server>(mut server: S, exchanges: Vec<Exchange>) -> Result<Vec<Played>, S::Error> {
+    let mut all: Vec<Played> = exchanges.into_iter().map(Played::new).collect();
+    for round in 0..Exchange::ROUNDS {
+        for played in &mut all {
+            for packet in played.exchange.next_round() {
                 server.send(&packet)?;
             }
         }
-        for packet in server.wait(if round == Exchange::ROUNDS { LAST } else { ROUND })? {
+        for packet in server.wait(if round + 1 == Exchange::ROUNDS { LAST } else { ROUND })? {
             let Some(answer) = decode(&packet) else { continue };
             let to = answer.destination;
             let index = if to < PORTS[1] { to - PORTS[0] } else { (to - PORTS[1]) / JOINS };
-            if let Some(exchange) = exchanges.get_mut(usize::from(index)) {
-                exchange.take(&answer);
+            if let Some(played) = all.get_mut(usize::from(index)) {
+                played.exchange.take(&answer);
             }
         }
+        for played in &mut all {
+            let application = server.application(played.exchange.ports[0]);
+            played.rounds.push(played.exchange.outcome(application));
+        }
     }
-    let finish = |exchange: Exchange| {
-        let outcome = exchange.outcome(server.finish(exchange.ports[0]));
-        (exchange, outcome)
-    };
-    Ok(exchanges.into_iter().map(finish).collect())
+    Ok(all)
 }
 
 impl Findings {
-    fn add(&mut self, number: u64, exchange: &Exchange, outcomes: [Outcome; 2]) {
+    fn add(&mut self, number: u64, linux: &Played, tandem: &Played) {
         self.exchanges += 1;
+        let outcomes = [linux.last().clone(), tandem.last().clone()];
         let members = outcomes[0].differing(&outcomes[1]);
         if members.is_empty() {
             self.same += 1;
             return;
         }
-        let rule = rules::explain(exchange, &members);
+        let exchange = &linux.exchange;
+        let first = linux.first_difference(tandem);
+        let rule = rules::explain(exchange, first.as_ref().map(|(acts, first)| (*acts, &**first)), &members);
         let hostile = exchange.hostile();
-        let difference = Difference { number, hostile, script: exchange.script(), members, outcomes };
+        let difference = Difference { number, hostile, script: exchange.script(), first, members, outcomes };
         match rule {
             Some(rule) => {
                 let (times, example) = self.explained.entry(rule.name).or_insert((0, difference.clone()));
@@ -141,7 +178,7 @@ mod tests {
         let server = TandemServer::new(Seed::new(1), false);
         let played = play(server, vec![Exchange::scripted(opening, acts, closes)]);
         let mut played = played.unwrap_or_else(|never| match never {});
-        played.pop().expect("one exchange").1
+        played.pop().expect("one exchange").last().clone()
     }
 
     #[test]
@@ -185,11 +222,18 @@ mod tests {
     }
 
     #[test]
+    fn ack_of_another_syn_is_reset_and_the_port_of_a_reset_subflow_is_free() {
+        let acts = [Act::Data, Act::Reset, Act::SynInWindow, Act::Data];
+        let outcome = with_tandem(Opening::Proper, &acts, false);
+        assert!(outcome.reset && outcome.end == End::Open, "{outcome}");
+    }
+
+    #[test]
     fn same_seed_gives_the_same_outcomes() {
         let play = || {
-            let played = play(TandemServer::new(Seed::new(3), false), batch(Seed::new(3), 0..200, false));
+            let played = play(TandemServer::new(Seed::new(3), false), exchanges(Seed::new(3), 0..200, false));
             let played = played.unwrap_or_else(|never| match never {});
-            played.into_iter().map(|(_, outcome)| outcome).collect::<Vec<_>>()
+            played.into_iter().map(|played| played.rounds).collect::<Vec<_>>()
         };
         assert_eq!(play(), play());
     }

@@ -228,6 +228,13 @@ impl Exchange {
             Act::ResetInWindow => reset(10),
             Act::ResetOutside => reset(-100_000),
             Act::SynInWindow => vec![encode(&segment(self.ports[0], [shift(seq, 5), 0], Flags::SYN))],
+            Act::Fin => vec![self.fin()],
+            Act::WrongTcpChecksum => {
+                let before = (self.seq, self.dsn);
+                let data = encode(&self.proper_data());
+                (self.seq, self.dsn) = before;
+                vec![with_wrong_checksum(data)]
+            }
             _ if !is_mptcp => vec![encode(&self.proper_data())],
             Act::FastClose => self.with_signal(MptcpSignal::FastClose { key: self.server_key.unwrap_or(0) }),
             Act::FastCloseWrongKey => {
@@ -251,7 +258,6 @@ impl Exchange {
                 let fin = self.data_fin();
                 vec![fin, encode(&self.proper_data())]
             }
-            Act::Fin => vec![self.fin()],
             Act::MalformedDss => {
                 let data = encode(&self.proper_data());
                 vec![with_option(data, |option| option[LEN] -= 2)]
@@ -266,12 +272,6 @@ impl Exchange {
                 let mut ack = self.acknowledgement();
                 (ack.dss, ack.signal) = (None, self.capable(None));
                 vec![encode(&ack)]
-            }
-            Act::WrongTcpChecksum => {
-                let before = (self.seq, self.dsn);
-                let data = encode(&self.proper_data());
-                (self.seq, self.dsn) = before;
-                vec![with_wrong_checksum(data)]
             }
         }
     }

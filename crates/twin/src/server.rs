@@ -20,7 +20,6 @@ pub(crate) trait Server {
     /// If the system fails.
     fn wait(&mut self, time: Duration) -> Result<Vec<Vec<u8>>, Self::Error>;
 
-    /// Gives up the connection of the client at `port`. Returns the bytes that the application read and
-    /// the end that it saw.
-    fn finish(&mut self, port: u16) -> (Vec<u8>, End);
+    /// The bytes that the application has read from the client at `port`, and the end that it has seen.
+    fn application(&self, port: u16) -> (&[u8], End);
 }

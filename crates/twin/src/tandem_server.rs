@@ -36,7 +36,7 @@ impl TandemServer {
         Self { stack, now: Instant::ZERO, connections: BTreeMap::new(), sent: Vec::new() }
     }
 
-    fn application(&mut self) {
+    fn run_application(&mut self) {
         while let Some((id, event)) = self.stack.poll_event() {
             if let StackEvent::Accepted(_) = event
                 && let Some(tuple) = self.stack.tuple(id, PathId(0))
@@ -70,7 +70,7 @@ impl TandemServer {
             if !self.stack.has_event() {
                 return;
             }
-            self.application();
+            self.run_application();
         }
     }
 }
@@ -94,9 +94,7 @@ impl Server for TandemServer {
         Ok(std::mem::take(&mut self.sent))
     }
 
-    fn finish(&mut self, port: u16) -> (Vec<u8>, End) {
-        let Some(connection) = self.connections.remove(&port) else { return (Vec::new(), End::NotAccepted) };
-        self.stack.release(connection.id);
-        (connection.read, connection.end)
+    fn application(&self, port: u16) -> (&[u8], End) {
+        self.connections.get(&port).map_or((&[], End::NotAccepted), |one| (&one.read, one.end))
     }
 }
