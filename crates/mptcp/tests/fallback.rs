@@ -319,14 +319,19 @@ fn fin_without_a_dss_closes_the_connection_without_losing_data() {
     // was acknowledged with one: it sees only a FIN, and has more data to send.
     let config = Config { initial_window: 1, ..Config::default() };
     let mut pair = Pair::new(1, config, one_path());
-    pair.to_write = [1, 6000];
-    pair.close_when_done = [true, true];
+    pair.to_write = [0, 6000];
+    pair.close_when_done = [false, true];
     pair.connect();
+    pair.run_until(Instant::from_millis(18));
+    pair.to_write[CLIENT] = 1;
+    pair.settle();
     pair.run_until(Instant::from_millis(21));
     pair.tamper = Some(Box::new(|_, _, segment| {
         strip(segment);
         true
     }));
+    pair.close_when_done[CLIENT] = true;
+    pair.settle();
     pair.run_until(Instant::from_secs(100));
     assert_eq!((pair.read, modes(&pair)), ([6000, 1], [Mode::Tcp; 2]), "{:?}", pair.events);
     assert!(pair.saw(CLIENT, &Event::Closed) && pair.saw(SERVER, &Event::Closed));

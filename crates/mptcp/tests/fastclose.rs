@@ -62,10 +62,16 @@ fn fast_close_in_an_ack_is_answered_with_resets() {
     let mut ack =
         pair.trace.iter().rfind(|s| s.from == CLIENT && s.path == PathId(0)).unwrap().segment.clone();
     ack.signal = Some(MptcpSignal::FastClose { key });
+    let mut old = ack.clone();
+    old.seq = old.seq.wrapping_sub(1);
+    pair.ends[SERVER].handle_segment(pair.now, PathId(0), old);
+    assert!(!pair.ends[SERVER].is_closed(), "the sequence number is old");
+    while pair.ends[SERVER].poll_transmit(pair.now).is_some() {}
     pair.ends[SERVER].handle_segment(pair.now, PathId(0), ack);
     let mut reset = Vec::new();
     while let Some((path, segment)) = pair.ends[SERVER].poll_transmit(pair.now) {
         assert!(segment.flags.has(Flags::RST));
+        assert_eq!(segment.signal, Some(MptcpSignal::Reset { transient: false, reason: 0 }));
         reset.push(path);
     }
     assert_eq!(reset, [PathId(0), PathId(1)]);

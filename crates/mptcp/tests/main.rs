@@ -17,5 +17,6 @@ mod rec;
 mod recovery;
 mod rfc8684_map;
 mod schedulers;
+mod strict_peer;
 mod switches;
 mod windows;

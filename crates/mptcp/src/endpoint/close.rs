@@ -28,15 +28,15 @@ impl<P: Payload> Endpoint<P> {
     }
 
     fn take_close_step(&mut self, now: Instant) {
-        if self.data_sender.is_finished() && self.handshake.is_connected() {
+        if self.data_sender.is_finished() {
             match self.handshake.mode() {
                 Mode::Mptcp => {
                     if self.data_sender.assign_data_fin() {
                         self.request_data_fin(now);
                     }
                 }
-                Mode::Offered => {}
-                Mode::Tcp => self.queue_fins(),
+                Mode::Tcp if self.handshake.is_connected() => self.queue_fins(),
+                Mode::Offered | Mode::Tcp => {}
             }
         }
         if self.is_data_closed() {
@@ -97,6 +97,11 @@ impl<P: Payload> Endpoint<P> {
     /// The peer closed its direction of a subflow.
     pub(super) fn on_subflow_fin(&mut self, i: usize) {
         if self.handshake.is_mptcp() {
+            let others = self.subflows.iter().enumerate().any(|(other, s)| other != i && s.carries_data());
+            if !others && self.data_receiver.peer_closed() && !self.is_data_closed() {
+                // The peer has ended its stream, and this is the only way for the own one.
+                return;
+            }
             // The subflow ends before the connection: close the other direction too. It still
             // delivers what it carries, and new data goes over the other subflows.
             self.queue_fin(i);

@@ -117,8 +117,11 @@ impl<P: Payload> Endpoint<P> {
     fn on_reset(&mut self, now: Instant, i: usize, segment: &Segment<P>) {
         let signal = segment.signal.filter(|_| self.handshake.is_mptcp());
         let reason = reset_reason(signal);
+        let ahead = segment.seq.wrapping_sub(self.subflows[i].ack_number());
         let failure = match signal {
-            Some(MptcpSignal::FastClose { key }) if key == self.handshake.local_key() => {
+            Some(MptcpSignal::FastClose { key })
+                if key == self.handshake.local_key() && (ahead == 0 || !self.config.challenge_acks) =>
+            {
                 // The key is better proof than a sequence number.
                 self.subflow_lost(i, Failure::FastClose);
                 self.on_fast_close();
@@ -130,7 +133,6 @@ impl<P: Payload> Endpoint<P> {
         let subflow = &mut self.subflows[i];
         // Only an exact sequence number resets (RFC 9293, section 3.10.7.4). A reset beyond it is
         // challenged: segments before it may be lost.
-        let ahead = segment.seq.wrapping_sub(subflow.ack_number());
         if ahead == 0 {
             if reason.is_some_and(|reason| !reason.transient) {
                 subflow.set_permanently_refused(true);
@@ -148,8 +150,10 @@ impl<P: Payload> Endpoint<P> {
         }
         let Some((offset, ack)) = self.check_sequence(now, i, segment) else { return };
         self.update_clocks(now, i, (offset, ack), segment);
+        let is_old = offset < self.subflows[i].receiver().next_offset();
         if let Some(signal) = segment.signal
             && !self.ended
+            && !(is_old && matches!(signal, MptcpSignal::FastClose { .. }))
         {
             self.on_signal(now, i, &signal, segment);
             if self.subflows[i].is_closed() {
@@ -312,7 +316,8 @@ impl<P: Payload> Endpoint<P> {
             }
             // Plain TCP has none of the following.
             _ if !self.handshake.is_mptcp() => {}
-            MptcpSignal::Priority { backup, .. } => {
+            // An address identifier belongs to version 0 (RFC 8684, section 3.3.8).
+            MptcpSignal::Priority { backup, address_id: None } => {
                 let subflow = &mut self.subflows[i];
                 if subflow.set_peer_backup(backup) {
                     let path = subflow.path();

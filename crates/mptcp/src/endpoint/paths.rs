@@ -178,6 +178,8 @@ impl<P: Payload> Endpoint<P> {
         if hmac != expected || self.paths.conflicts(&address) {
             return;
         }
+        // The HMAC proves that the peer has both keys.
+        self.confirm_mptcp();
         let echo = MptcpSignal::AddAddress { address_id: id, address: ip, port, hmac: None };
         self.subflows[i].queue_signal(echo);
         self.transmit_pending = true;

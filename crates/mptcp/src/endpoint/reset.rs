@@ -20,10 +20,13 @@ impl<P: Payload> Endpoint<P> {
         self.transmit_pending = true;
     }
 
-    /// Ends the connection after an MP_FASTCLOSE with the local key. Each subflow ends with a plain
-    /// reset.
+    /// Ends the connection after an MP_FASTCLOSE with the local key. Each subflow ends with a reset
+    /// (RFC 8684, section 3.5).
     pub(super) fn on_fast_close(&mut self) {
-        self.reset_all(Failure::FastClose);
+        for i in 0..self.subflows.len() {
+            self.reset_subflow(i, Failure::FastClose, reset_reason::UNSPECIFIED);
+        }
+        self.fail(Failure::FastClose);
         self.transmit_pending = true;
     }
 

@@ -110,7 +110,11 @@ impl<P: Payload> Endpoint<P> {
             make_probe(&mut segment);
             return segment;
         }
-        if let (Some(fin), Some(dss)) = (self.data_sender.data_fin(), &mut segment.dss) {
+        let data_ack = self.data_ack_option();
+        if let Some(fin) = self.data_sender.data_fin().filter(|_| self.handshake.is_mptcp()) {
+            // The keys of a client that was not answered yet do not fit beside it.
+            segment.signal = None;
+            let dss = segment.dss.insert(data_ack);
             let dsn = self.handshake.local_dsn(fin);
             let checksum = self.handshake.uses_checksum().then(|| dss_pseudo_header(dsn, 0, 1).finish());
             dss.mapping = Some(Mapping { dsn, ssn: 0, len: 1, checksum });
@@ -125,8 +129,8 @@ impl<P: Payload> Endpoint<P> {
         let subflow = &mut self.subflows[i];
         if let Some(reset) = subflow.take_reset() {
             let Reset { source, destination, seq, ack, signal } = *reset;
-            let flags = Flags::RST.with(Flags::ACK);
-            let mut segment = Segment::new((source, destination), seq, ack, flags, 0);
+            let flags = if ack.is_some() { Flags::RST.with(Flags::ACK) } else { Flags::RST };
+            let mut segment = Segment::new((source, destination), seq, ack.unwrap_or(0), flags, 0);
             segment.signal = signal;
             return segment;
         }
@@ -147,6 +151,11 @@ impl<P: Payload> Endpoint<P> {
         segment.signal = self.subflows[i].pop_signal();
         if let Some(signal) = &segment.signal {
             self.on_signal_sent(now, signal);
+        }
+        if segment.options_len() > OPTION_SPACE {
+            // Every segment needs its timestamps (RFC 7323, section 3.2); the DATA_ACK follows.
+            segment.dss = None;
+            self.subflows[i].receiver_mut().request_ack();
         }
         if segment.options_len() > OPTION_SPACE {
             segment.timestamps = None;
@@ -285,12 +294,17 @@ impl<P: Payload> Endpoint<P> {
         }
         subflow.receiver_mut().on_ack_sent(now);
         if self.handshake.is_mptcp() {
-            let data_ack = self.handshake.remote_dsn(self.data_receiver.next()) as u32;
-            let data_ack = Some(u64::from(data_ack));
-            segment.dss = Some(Dss { data_ack, ack_is_short: true, ..Dss::default() });
+            segment.dss = Some(self.data_ack_option());
         } else if self.fallback.has_infinite_mapping() {
             segment.dss = self.infinite_mapping();
         }
+    }
+
+    /// DSS with a DATA_ACK.
+    #[inline]
+    fn data_ack_option(&self) -> Dss {
+        let data_ack = self.handshake.remote_dsn(self.data_receiver.next()) as u32;
+        Dss { data_ack: Some(u64::from(data_ack)), ack_is_short: true, ..Dss::default() }
     }
 
     /// Data offset from which the window sent over subflow `i` counts: the DATA_ACK. A peer that

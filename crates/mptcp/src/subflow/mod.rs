@@ -474,7 +474,7 @@ impl<P: Payload> Subflow<P> {
             source: self.local_port(),
             destination: self.remote_port(),
             seq: self.seq_at(self.sender.next_offset()),
-            ack: self.ack_number(),
+            ack: Some(self.ack_number()),
             signal,
         }
     }

@@ -12,7 +12,8 @@ pub(crate) struct Reset {
     pub(crate) source: u16,
     pub(crate) destination: u16,
     pub(crate) seq: u32,
-    pub(crate) ack: u32,
+    /// Acknowledgement number; `None` without the ACK flag.
+    pub(crate) ack: Option<u32>,
     pub(crate) signal: Option<MptcpSignal>,
 }
 
@@ -77,7 +78,7 @@ mod tests {
     #[test]
     fn only_the_own_reset_keeps_its_signal() {
         let signal = Some(MptcpSignal::Reset { transient: true, reason: 1 });
-        let reset = Reset { source: 1, destination: 2, seq: 3, ack: 4, signal };
+        let reset = Reset { source: 1, destination: 2, seq: 3, ack: Some(4), signal };
         let mut state = ResetState::default();
         state.queue(reset);
         assert_eq!(state.own_signal(), None);

@@ -137,6 +137,7 @@ impl<P: Payload> Endpoint<P> {
                 version: 1,
                 sender_key: Some(key),
                 hmac_sha256: true,
+                extension: false,
                 checksum,
                 deny_join,
                 ..

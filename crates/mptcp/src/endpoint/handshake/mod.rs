@@ -280,7 +280,7 @@ impl<P: Payload> Endpoint<P> {
         self.reset_subflow(i, Failure::Authentication, reset_reason::MPTCP_ERROR);
     }
 
-    /// Answers a segment that belongs to no subflow with a reset (RFC 9293, section 3.5.2).
+    /// Answers a segment that belongs to no subflow with a reset (RFC 9293, section 3.10.7.1).
     pub(super) fn refuse_segment(&mut self, i: usize, segment: &Segment<P>, signal: Option<MptcpSignal>) {
         if segment.flags.has(Flags::RST) {
             return;
@@ -289,15 +289,18 @@ impl<P: Payload> Endpoint<P> {
         let ports = (segment.destination, segment.source);
         let same = (subflow.local_port(), subflow.remote_port()) == ports;
         // The peer missed the reset of this subflow: repeat its reason.
-        let repeated = subflow.own_reset_signal().filter(|_| same);
+        let reason_matters =
+            |signal: &MptcpSignal| !self.ended || !matches!(signal, MptcpSignal::Reset { .. });
+        let repeated = subflow.own_reset_signal().filter(|signal| same && reason_matters(signal));
         let len = segment.payload.len() as u32
             + u32::from(segment.flags.has(Flags::SYN))
             + u32::from(segment.flags.has(Flags::FIN));
+        let acknowledges = segment.flags.has(Flags::ACK);
         self.subflows[i].queue_reset(Reset {
             source: segment.destination,
             destination: segment.source,
-            seq: if segment.flags.has(Flags::ACK) { segment.ack } else { 0 },
-            ack: segment.seq.wrapping_add(len),
+            seq: if acknowledges { segment.ack } else { 0 },
+            ack: (!acknowledges).then(|| segment.seq.wrapping_add(len)),
             signal: signal.or(repeated),
         });
         self.transmit_pending = true;

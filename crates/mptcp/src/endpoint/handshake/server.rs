@@ -145,15 +145,20 @@ impl<P: Payload> Endpoint<P> {
         let is_first_data =
             !segment.payload.is_empty() && self.subflows[i].receive_offset(segment.seq) == Some(1);
         match segment.signal {
-            Some(MptcpSignal::Capable { sender_key: Some(key), receiver_key: Some(own), .. })
-                if own == self.handshake.local_key() =>
-            {
+            Some(MptcpSignal::Capable {
+                version: 1,
+                hmac_sha256: true,
+                extension: false,
+                sender_key: Some(key),
+                receiver_key: Some(own),
+                ..
+            }) if own == self.handshake.local_key() => {
                 self.handshake.set_remote_key(key);
                 self.handshake.confirmed = true;
                 // Tells the peer that its keys have arrived, so that it may join.
                 self.subflows[i].receiver_mut().request_ack();
             }
-            // The receiver's key is missing or wrong.
+            // The receiver's key is missing or wrong, or the flags ask for another protocol.
             Some(MptcpSignal::Capable { .. }) => self.fall_back(now),
             // The peer has fallen back in the meantime.
             _ if has_infinite_mapping => self.fall_back(now),
