@@ -13,6 +13,7 @@ mod mutate;
 mod packets;
 mod proxy;
 mod proxy_files;
+mod scripts;
 mod sequence;
 mod stack;
 mod texts;
@@ -26,6 +27,7 @@ pub use mutate::mutate;
 pub use packets::{ipv4, ipv6, tcp};
 pub use proxy::{proxy_chunks, proxy_config, proxy_convert, proxy_http, proxy_socks5, proxy_upstream};
 pub use proxy_files::{proxy_credentials, proxy_tls, proxy_users};
+pub use scripts::packetdrill;
 pub use sequence::{sequence, sequence_of};
 pub use stack::stack;
 pub use texts::{calibration, names, policy_map, profile, scenario, score, trace, units};
@@ -73,4 +75,5 @@ pub const TARGETS: [(&str, Target); 37] = [
     ("sidx", sidx),
     ("sizes", sizes),
     ("record", record),
+    ("packetdrill", packetdrill),
 ];

@@ -408,6 +408,19 @@ fn record_target_does_not_panic() {
     run_target("record", &inputs, 0);
 }
 
+#[test]
+fn packetdrill_target_does_not_panic() {
+    let scripts = [
+        include_str!("../../packetdrill/tests/scripts/server.pkt"),
+        include_str!("../../packetdrill/tests/scripts/join.pkt"),
+        include_str!("../../packetdrill/tests/scripts/fallback.pkt"),
+        include_str!("../../packetdrill/tests/scripts/addresses.pkt"),
+        include_str!("../../packetdrill/tests/scripts/fast_close.pkt"),
+    ];
+    let inputs = scripts.map(|script| script.as_bytes().to_vec());
+    run_target("packetdrill", &inputs, env_number("TANDEM_SEEDS", 5000));
+}
+
 /// Inputs that libFuzzer found, in `fuzz/seeds/TARGET/`: small ones for coverage, and former findings.
 #[test]
 #[allow(clippy::disallowed_methods, reason = "the kept inputs are files")]
