@@ -37,7 +37,7 @@ pub use video::{cmcd, mpd, record, sidx, sizes};
 pub type Target = fn(&[u8]);
 
 /// All targets by name.
-pub const TARGETS: [(&str, Target); 37] = [
+pub const TARGETS: [(&str, Target); 38] = [
     ("tcp", tcp),
     ("ipv4", ipv4),
     ("ipv6", ipv6),
