@@ -6,7 +6,7 @@ use packetdrill::{Script, Verdict, play};
 pub fn packetdrill(bytes: &[u8]) {
     let Ok(text) = core::str::from_utf8(bytes) else { return };
     match Script::parse(text) {
-        Ok(script) => match play(&script, bytes.len() % 2 == 0) {
+        Ok(script) => match play(&script, bytes.len().is_multiple_of(2)) {
             Verdict::Differs(difference) => assert!(difference.line > 0 && !difference.message.is_empty()),
             Verdict::DoesNotApply(reason) => assert!(!reason.is_empty()),
             Verdict::Passes(_) => {}

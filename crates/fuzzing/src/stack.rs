@@ -43,7 +43,7 @@ pub fn stack(bytes: &[u8]) {
         let end = dice.below(2) as usize;
         match dice.below(8) {
             0 => connect(now, &mut hosts, end, &mut dice),
-            1 => now = now + Duration::from_millis(dice.below(2000)),
+            1 => now += Duration::from_millis(dice.below(2000)),
             2 if !known.is_empty() => {
                 // An old packet, changed in some bytes, with a valid checksum or without.
                 let i = dice.below(known.len() as u64) as usize;
