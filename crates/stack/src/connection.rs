@@ -63,6 +63,7 @@ impl Connection {
         let endpoint = &self.endpoint;
         endpoint.unread()
             + endpoint.out_of_order()
+            + endpoint.unmapped()
             + endpoint.written().saturating_sub(endpoint.acknowledged())
     }
 

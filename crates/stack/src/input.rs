@@ -22,6 +22,8 @@ impl Stack {
     pub fn receive(&mut self, now: Instant, interface: usize, packet: &[u8], is_verified: bool) {
         self.statistics.received += 1;
         match decode(packet, is_verified) {
+            // A source that is an address of this host is forged.
+            Ok(Some((tuple, _))) if self.interface_of(tuple.remote.ip()).is_some() => {}
             Ok(Some((tuple, segment))) if self.has_address(interface, tuple.local.ip()) => {
                 self.dispatch(now, PathTuple { tuple, interface }, &segment);
             }
@@ -33,12 +35,17 @@ impl Stack {
 
     fn dispatch(&mut self, now: Instant, path: PathTuple, segment: &Segment<Bytes>) {
         let flags = segment.flags;
-        let opens = flags.has(Flags::SYN) && !flags.has(Flags::ACK) && !flags.has(Flags::RST);
+        let opens = flags.has(Flags::SYN)
+            && ![Flags::ACK, Flags::RST, Flags::FIN].into_iter().any(|other| flags.has(other));
         if let Some(&(id, known)) = self.tuples.get(&path.tuple) {
             let connection = self.connections.get(&id);
             let is_ended = connection.is_some_and(|connection| connection.is_ended);
             let is_over = is_ended || connection.is_some_and(|one| !one.endpoint.has_subflow(known));
-            if !(opens && is_over) {
+            let is_wanted = match segment.signal {
+                Some(MptcpSignal::JoinSyn { token, .. }) => self.tokens.contains_key(&token),
+                _ => self.listeners.contains_key(&path.tuple.local.port()),
+            };
+            if !(opens && is_over && is_wanted) {
                 self.deliver(now, id, known, segment);
                 return;
             }

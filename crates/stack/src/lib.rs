@@ -3,6 +3,9 @@
 //! - [`Stack`] is the sans-IO part: interfaces, listeners, connections, and the subflows behind
 //!   four-tuples and tokens. Packets are bytes and time is an argument.
 //! - [`Driver`] does the I/O: it moves packets between a stack and TUN devices.
+//!
+//! Keys and sequence numbers follow from the seed by a generator that is not cryptographic. The stack is
+//! for test beds; on an open network an attacker could guess keys.
 
 mod config;
 mod connection;

@@ -82,10 +82,9 @@ impl Stack {
             if !connection.is_ended {
                 connection.is_ended = true;
                 self.ended.push_back(id);
-                while let Some(first) = self.ended.front()
-                    && !self.connections.contains_key(first)
-                {
-                    self.ended.pop_front();
+                if self.ended.len() > 2 * self.connections.len() {
+                    let connections = &self.connections;
+                    self.ended.retain(|known| connections.contains_key(known));
                 }
             }
         }

@@ -57,8 +57,7 @@ pub struct Stack {
 }
 
 impl Stack {
-    /// Creates a stack. `seed` determines keys, sequence numbers and ports; on a network with
-    /// attackers it must be random.
+    /// Creates a stack. `seed` determines keys, sequence numbers and ports.
     pub fn new(interfaces: Vec<Interface>, limits: Limits, seed: Seed) -> Self {
         let addresses = interfaces.iter().enumerate();
         let addresses = addresses.flat_map(|(i, known)| known.addresses.iter().map(move |&ip| (ip, i)));

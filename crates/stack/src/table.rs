@@ -61,7 +61,9 @@ impl Stack {
     /// Assigns a four-tuple to a path.
     pub(crate) fn assign(&mut self, id: ConnectionId, path: PathId, tuple: PathTuple) {
         let Some(connection) = self.connections.get_mut(&id) else { return };
-        if let Some(before) = connection.set_path(path, tuple) {
+        if let Some(before) = connection.set_path(path, tuple)
+            && self.tuples.get(&before) == Some(&(id, path))
+        {
             self.tuples.remove(&before);
         }
         self.tuples.insert(tuple.tuple, (id, path));

@@ -3,10 +3,10 @@
 use crate::network::{CLIENT, Network, SERVER, address};
 use bytes::Bytes;
 use mptcp::Config;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use tandem_stack::{ConnectError, Interface, Limits, Stack, StackEvent};
 use units::{Instant, Seed};
-use wire::{Flags, Segment, ip, tcp};
+use wire::{Dss, Flags, MptcpSignal, Segment, ip, tcp};
 
 const PORT: u16 = 5201;
 
@@ -16,11 +16,13 @@ fn syn(port: u16) -> Vec<u8> {
 }
 
 fn segment(port: u16, seq: u32, flags: Flags) -> Vec<u8> {
-    let (from, to) = (address(false, 0, CLIENT), address(false, 0, SERVER));
-    let segment = Segment::<Bytes>::new((port, PORT), seq, 0, flags, 1000);
-    let mut packet = Vec::new();
+    packet(address(false, 0, CLIENT), &Segment::new((port, PORT), seq, 0, flags, 1000))
+}
+
+fn packet(from: IpAddr, segment: &Segment<Bytes>) -> Vec<u8> {
+    let (to, mut packet) = (address(false, 0, SERVER), Vec::new());
     ip::emit_header((from, to), ip::TCP, segment.ecn, segment.wire_len(), &mut packet).expect("one family");
-    tcp::emit(&segment, from, to, b"", &mut packet).expect("it fits");
+    tcp::emit(segment, from, to, &segment.payload, &mut packet).expect("it fits");
     packet
 }
 
@@ -80,6 +82,49 @@ fn foreign_addresses_and_wrong_checksums_are_dropped() {
     assert_eq!(stack.len(), 1, "the device has verified it");
     stack.receive(Instant::ZERO, 1, &syn(2), false);
     assert_eq!(stack.len(), 1, "another interface has the address");
+}
+
+#[test]
+fn own_address_as_a_source_and_syn_with_fin_open_nothing() {
+    let mut stack = server(Limits::default());
+    let own = address(false, 0, SERVER);
+    let syn = Segment::<Bytes>::new((1, PORT), 1, 0, Flags::SYN, 1000);
+    stack.receive(Instant::ZERO, 0, &packet(own, &syn), false);
+    stack.receive(Instant::ZERO, 0, &segment(2, 1, Flags::SYN.with(Flags::FIN)), false);
+    assert_eq!(stack.len(), 0);
+}
+
+#[test]
+fn data_without_a_mapping_counts_as_memory() {
+    let mut stack = server(Limits::default());
+    let client = address(false, 0, CLIENT);
+    let capable = |sender_key, receiver_key| {
+        Some(MptcpSignal::Capable {
+            version: 1,
+            checksum: false,
+            deny_join: false,
+            hmac_sha256: true,
+            extension: false,
+            sender_key,
+            receiver_key,
+            data: None,
+        })
+    };
+    let mut syn = Segment::<Bytes>::new((7, PORT), 0, 0, Flags::SYN, 1000);
+    syn.signal = capable(None, None);
+    stack.receive(Instant::ZERO, 0, &packet(client, &syn), false);
+    let answer = stack.poll_transmit(Instant::ZERO).expect("a SYN/ACK").packet.to_vec();
+    let answer = tcp::parse(ip::parse(&answer).expect("a packet").payload).expect("a segment");
+    let Some(MptcpSignal::Capable { sender_key, .. }) = answer.signal else { panic!("{answer:?}") };
+    let mut ack = Segment::<Bytes>::new((7, PORT), 1, answer.seq.wrapping_add(1), Flags::ACK, 1000);
+    ack.signal = capable(Some(5), sender_key);
+    stack.receive(Instant::ZERO, 0, &packet(client, &ack), false);
+    // Beyond a gap of the subflow, so that no timer gives it up.
+    (ack.seq, ack.signal, ack.payload) = (1001, None, Bytes::from(vec![0; 700]));
+    ack.dss = Some(Dss { data_ack: Some(0), ..Dss::default() });
+    stack.receive(Instant::ZERO, 0, &packet(client, &ack), false);
+    answers(&mut stack);
+    assert_eq!(stack.memory(), 700);
 }
 
 #[test]

@@ -327,6 +327,11 @@ impl<P: Payload> Endpoint<P> {
         self.data_receiver.out_of_order()
     }
 
+    /// Bytes received without a complete mapping, over all subflows.
+    pub fn unmapped(&self) -> u64 {
+        self.subflows.iter().map(|subflow| subflow.mappings().unmapped_bytes()).sum()
+    }
+
     /// In-order bytes that the application has not read.
     pub fn unread(&self) -> u64 {
         self.data_receiver.unread()

@@ -49,6 +49,10 @@ impl<P: Payload> Mappings<P> {
         self.pending.is_empty() && self.unmapped.is_empty()
     }
     #[inline]
+    /// Bytes of the unmapped payload.
+    pub(crate) fn unmapped_bytes(&self) -> u64 {
+        self.unmapped.bytes()
+    }
     pub(crate) fn has_unmapped(&self) -> bool {
         !self.unmapped.is_empty()
     }

@@ -18,6 +18,10 @@ impl<P: Payload> Unmapped<P> {
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
+    /// Bytes of all pieces.
+    pub(super) fn bytes(&self) -> u64 {
+        self.0.iter().map(|(_, piece)| piece.len() as u64).sum()
+    }
     pub(super) fn clear(&mut self) {
         self.0.clear();
     }
