@@ -25,5 +25,5 @@ pub use download::{Download, measure_download};
 pub use objects::{OBJECT_BYTES, ObjectServer, PATHS, measure_objects};
 pub use page::{matrix, page};
 pub use plan::{Action, Expected, Join, Plan};
-pub use play::play;
+pub use play::{play, play_captured};
 pub use run::{Outcome, run_all};

@@ -39,12 +39,20 @@ pub(crate) fn device_name(path: u8) -> String {
     format!("path{path}")
 }
 
-/// Starts the emulator, with `realtime` at a real-time priority. `links` has the TOML of each path,
-/// without its name.
+/// How to run the emulator.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Mode {
+    /// At a real-time priority.
+    pub(crate) realtime: bool,
+    /// Captures the packets.
+    pub(crate) capture: bool,
+}
+
+/// Starts the emulator. `links` has the TOML of each path, without its name.
 pub(crate) fn start(
     links: &[String],
     devices: Vec<[Tun; 2]>,
-    realtime: bool,
+    mode: Mode,
 ) -> Result<(SharedNetwork, RunningDriver), String> {
     let mut text = "title = 'interop'\nseed = 1\nduration = '120s'\n[device]\nname = 'client'\n".to_owned();
     for (path, link) in links.iter().enumerate() {
@@ -53,7 +61,8 @@ pub(crate) fn start(
     text += "[[traffic]]\nkind = 'bulk'\n";
     let scenario = Scenario::parse("interop", &text, &|_: &str| Err("no files".to_owned()))
         .map_err(|found| format!("{found:?}\n{text}"))?;
-    let experiment = scenario.experiment;
+    let mut experiment = scenario.experiment;
+    experiment.capture = mode.capture;
     let shared = SharedNetwork::new(Network::new(&experiment), Clock::start());
     {
         let (mut network, _) = shared.lock();
@@ -61,7 +70,8 @@ pub(crate) fn start(
             network.set_present(path, true);
         }
     }
-    let running =
-        Driver::new(devices, shared.clone()).start(realtime).map_err(|error: Error| error.to_string())?;
+    let running = Driver::new(devices, shared.clone())
+        .start(mode.realtime)
+        .map_err(|error: Error| error.to_string())?;
     Ok((shared, running))
 }

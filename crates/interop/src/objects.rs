@@ -2,7 +2,7 @@
 
 use crate::host::{PORT, Setup};
 use crate::kernel_host::configure;
-use crate::network::{self, path_address, server_address};
+use crate::network::{self, Mode, path_address, server_address};
 use crate::plan::{Join, Plan};
 use bytes::Bytes;
 use linux::clock::Clock;
@@ -59,7 +59,7 @@ pub fn measure_objects(server: ObjectServer, count: usize) -> Result<Vec<Duratio
     };
     let devices = near.into_iter().zip(far).map(|(near, far)| [near, far]).collect();
     let links = PATHS.map(|link| format!("down = {{ {link} }}\nup = {{ {link} }}\n"));
-    let (_network, running) = network::start(&links, devices, true)?;
+    let (_network, running) = network::start(&links, devices, Mode { realtime: true, capture: false })?;
     let address = SocketAddr::new(server_address(false), PORT);
     let stream = client
         .run(|| socket::connect(address, Protocol::Mptcp, &Options { no_delay: true, ..Options::default() }))

@@ -2,6 +2,7 @@
 
 use crate::case::Case;
 use crate::host::{Host, Setup};
+use crate::network::Mode;
 use crate::plan::{Action, Expected, Join, Plan};
 use crate::{network, oracle};
 use emulator::SharedNetwork;
@@ -21,18 +22,31 @@ const POLL: Duration = Duration::from_millis(2);
 /// # Errors
 /// What went wrong, with the state of both hosts.
 pub fn play(case: &Case) -> Result<(), String> {
+    play_with(case, false).map(drop)
+}
+
+/// Plays a case as [`play`] does, and returns its packets as pcapng.
+///
+/// # Errors
+/// As [`play`].
+pub fn play_captured(case: &Case) -> Result<Vec<u8>, String> {
+    play_with(case, true)
+}
+
+fn play_with(case: &Case, capture: bool) -> Result<Vec<u8>, String> {
     let Case { plan, client, server, v6 } = case;
     let setup = |is_client| Setup { plan, v6: *v6, is_client };
     let (mut client, near) = Host::start(*client, setup(true))?;
     let (server, far) = Host::start(*server, setup(false))?;
     let devices = near.into_iter().zip(far).map(|(near, far)| [near, far]).collect();
     let links: Vec<String> = (0..plan.paths).map(|path| link(plan, path)).collect();
-    let (network, running) = network::start(&links, devices, false)?;
+    let (network, running) = network::start(&links, devices, Mode { realtime: false, capture })?;
     client.connect();
     let mut game = Game { plan, client, server, network };
     let result = game.run().map_err(|error| format!("{error}: {}", game.describe()));
     running.stop().map_err(|error| error.to_string())?;
-    result
+    let captured = game.network.lock().0.take_capture();
+    result.map(|()| captured.unwrap_or_default())
 }
 
 fn link(plan: &Plan, path: u8) -> String {

@@ -1,7 +1,8 @@
 //! The cases: those of two stacks without privileges, and all of them as root.
 
 use std::path::Path;
-use tandem_interop::{Case, Kind, Outcome, cases, matrix, page, run_all};
+use std::process::Command;
+use tandem_interop::{Case, Kind, Outcome, cases, matrix, page, play_captured, run_all};
 
 /// Cases at once, whose transfers mostly wait for their links.
 const JOBS: usize = 4;
@@ -31,6 +32,47 @@ fn needs_root_stack_and_kernel_interoperate() {
     let cases: Vec<Case> = cases().into_iter().filter(mixed).collect();
     let outcomes = expect_success(&cases);
     assert!(outcomes.len() > 150);
+}
+
+/// Packets that Wireshark finds malformed, or that carry a wrong checksum, in a capture.
+fn wrong_packets(capture: &[u8], case: &Case) -> String {
+    let path = std::env::temp_dir().join(format!("interop-{}.pcapng", std::process::id()));
+    std::fs::write(&path, capture).expect("a temporary file");
+    let filter = "_ws.malformed || tcp.checksum.status == \"Bad\" || ip.checksum.status == \"Bad\" \
+                  || (_ws.expert.severity == \"Error\" && !tcp.analysis.flags)";
+    let output = Command::new("tshark")
+        .args(["-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE", "-r"])
+        .arg(&path)
+        .args(["-Y", filter])
+        .output()
+        .expect("tshark runs");
+    _ = std::fs::remove_file(&path);
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{case}: {errors}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+#[ignore = "needs root and tshark"]
+fn needs_root_needs_tshark_packets_of_both_are_well_formed() {
+    let names = [
+        "both-ways",
+        "checksum",
+        "join",
+        "add-addr",
+        "remove-addr-client",
+        "mp-prio-client",
+        "fastclose-client",
+    ];
+    let wanted = |case: &Case| names.contains(&case.plan.name) && case.client != case.server;
+    let mut packets = 0;
+    for case in cases().into_iter().filter(wanted) {
+        let capture = play_captured(&case).expect("the case passes");
+        packets += capture.len();
+        let wrong = wrong_packets(&capture, &case);
+        assert!(wrong.is_empty(), "{case}:\n{wrong}");
+    }
+    assert!(packets > 1_000_000);
 }
 
 #[test]
