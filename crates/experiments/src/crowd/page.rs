@@ -57,7 +57,11 @@ fn summary(run: &CrowdRun) -> String {
     let all: Vec<usize> = (0..run.crowd.devices.len()).collect();
     let measures = measures(&run.crowd);
     let Some(first) = measures.first() else { return String::new() };
-    let spread = Spread::of(&tables::values(run, first, &all));
+    let values = tables::values(run, first, &all);
+    if values.is_empty() {
+        return "No device started before the end.".to_owned();
+    }
+    let spread = Spread::of(&values);
     format!(
         "The mean {} of {} devices was **{:.2} {}**; a twentieth had less than {:.2} {}. Jain’s index was {:.3}.",
         first.name, spread.devices, spread.mean.mean, first.unit, spread.p5, first.unit, spread.jain

@@ -11,6 +11,8 @@ use units::Duration;
 
 /// RFC 9293, section 3.8.6.3.
 const MAX_DELAYED_ACK: Duration = Duration::from_millis(500);
+/// Longest `ack_coalescing`: a batch of arrivals is shorter.
+const MAX_ACK_COALESCING: Duration = Duration::from_millis(10);
 /// Lower bound of a buffer from Eq. (1), which is zero for paths without delay.
 const MIN_BUFFER_BYTES: u64 = 64 << 10;
 
@@ -60,6 +62,12 @@ impl Builder<'_, '_> {
                 .add(fields.span("delayed_ack"), format!("`delayed_ack` is {}", config.delayed_ack))
                 .expected("at most `500ms` (RFC 9293, section 3.8.6.3)")
                 .hint("Linux uses `40ms`");
+        }
+        if config.ack_coalescing > MAX_ACK_COALESCING {
+            self.problems
+                .add(fields.span("ack_coalescing"), format!("`ack_coalescing` is {}", config.ack_coalescing))
+                .expected("at most `10ms`")
+                .hint("`delayed_ack` delays acknowledgements; this joins those of one batch of arrivals");
         }
         if let (Some(min), Some(max)) = (fields.time("min_rto"), fields.time("max_rto"))
             && min > max

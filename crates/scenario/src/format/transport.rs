@@ -110,7 +110,7 @@ pub(super) static TRANSPORT: Table = Table {
             need: Absent("only `send_buffer` counts"),
             doc: "Maximum data that the `share` scheduler may assign to one path before it is \
                   sent.",
-            example: "\"80KiB\"",
+            example: "\"128KiB\"",
         },
         Key {
             name: "recv_buffer",
@@ -286,7 +286,7 @@ pub(super) static TRANSPORT: Table = Table {
             need: Default("\"off\""),
             doc: "Initial receive buffer, which grows up to `recv_buffer` (Linux: `80KiB` to 3.75 \
                   MiB).",
-            example: "\"128KiB\"",
+            example: "\"80KiB\"",
         },
         Key {
             name: "keepalive",
