@@ -51,9 +51,9 @@ pub enum Expected {
     /// Multipath TCP.
     #[default]
     Mptcp,
-    /// Plain TCP, after a fallback.
+    /// Plain TCP, after a fallback. A plan that corrupts data shows it by MP_FAIL instead.
     Tcp,
-    /// Either.
+    /// Multipath TCP or plain TCP, without the kernel's counters of fallbacks.
     Any,
 }
 

@@ -87,6 +87,9 @@ impl Game<'_> {
         if plan.expected == Expected::Mptcp && !aborts {
             self.wait("fell back", |game| game.all(Host::is_mptcp))?;
         }
+        if plan.expected == Expected::Tcp && !plan.corrupts {
+            self.wait("did not fall back", |game| game.all(|host| !host.is_mptcp()))?;
+        }
         self.act()?;
         if aborts {
             return self.check_aborted();
@@ -187,6 +190,11 @@ impl Game<'_> {
             let progress = host.shared().lock();
             check("a byte was changed", progress.differs_at.is_none() || plan.corrupts)?;
             check("another number of bytes", progress.received == expected)?;
+            drop(progress);
+            if plan.corrupts && let Some(mib) = host.mib() {
+                let failed = ["MPTcpExtMPFailTx", "MPTcpExtMPFailRx"].map(|name| mib.counter(name));
+                check("no MP_FAIL", failed.into_iter().flatten().any(|count| count > 0))?;
+            }
         }
         self.check_counters()
     }

@@ -85,6 +85,7 @@ impl Measure {
         let end = Instant::ZERO + device.duration;
         let started =
             device.traffic.iter().zip(&outcome.connections).filter(|(config, _)| config.start < end);
+        let files = started.clone().filter(|(config, _)| matches!(config.kind, Kind::File { .. }));
         let connections = started.map(|(_, connection)| connection);
         let sessions = || connections.clone().filter_map(|connection| connection.video.as_ref());
         let videos = |value: fn(&abr::Kpis) -> f64| {
@@ -93,9 +94,10 @@ impl Measure {
         };
         match &self.quantity {
             Quantity::Goodput => Some(connections.map(|connection| connection.goodput_mbps).sum()),
-            Quantity::Completion => {
-                connections.filter_map(|connection| connection.completed_s).reduce(f64::max)
-            }
+            // A file that has not arrived counts until the end, so that a full cell does not look fast.
+            Quantity::Completion => files
+                .map(|(config, file)| sim::goodput_span(config, file.completed_s, device.duration))
+                .reduce(f64::max),
             Quantity::Bitrate => videos(|kpis| kpis.mean_bitrate.as_mbps()),
             Quantity::Stalled => videos(|kpis| kpis.stalled.as_secs_f64()),
             Quantity::InitialLoad => videos(|kpis| kpis.initial.as_secs_f64()),
