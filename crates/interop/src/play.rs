@@ -191,7 +191,9 @@ impl Game<'_> {
             check("a byte was changed", progress.differs_at.is_none() || plan.corrupts)?;
             check("another number of bytes", progress.received == expected)?;
             drop(progress);
-            if plan.corrupts && let Some(mib) = host.mib() {
+            if plan.corrupts
+                && let Some(mib) = host.mib()
+            {
                 let failed = ["MPTcpExtMPFailTx", "MPTcpExtMPFailRx"].map(|name| mib.counter(name));
                 check("no MP_FAIL", failed.into_iter().flatten().any(|count| count > 0))?;
             }
