@@ -228,7 +228,7 @@ fn middleboxes() -> Vec<Plan> {
         },
         Plan {
             name: "corrupt-up",
-            about: "data of the client is changed (MP_FAIL, infinite mapping)",
+            about: "data of the client is changed, so that its checksum fails",
             boxes: "{ kind = 'corrupt', direction = 'up' }",
             corrupts: true,
             checksum: true,

@@ -51,7 +51,7 @@ pub enum Expected {
     /// Multipath TCP.
     #[default]
     Mptcp,
-    /// Plain TCP, after a fallback. A plan that corrupts data shows it by MP_FAIL instead.
+    /// Plain TCP, after a fallback. A plan that corrupts data shows it by a failed checksum.
     Tcp,
     /// Multipath TCP or plain TCP, without the kernel's counters of fallbacks.
     Any,

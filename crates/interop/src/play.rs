@@ -194,8 +194,8 @@ impl Game<'_> {
             if plan.corrupts
                 && let Some(mib) = host.mib()
             {
-                let failed = ["MPTcpExtMPFailTx", "MPTcpExtMPFailRx"].map(|name| mib.counter(name));
-                check("no MP_FAIL", failed.into_iter().flatten().any(|count| count > 0))?;
+                let failed = ["MPTcpExtDataCsumErr", "MPTcpExtMPFailRx"].map(|name| mib.counter(name));
+                check("no failed checksum", failed.into_iter().flatten().any(|count| count > 0))?;
             }
         }
         self.check_counters()
