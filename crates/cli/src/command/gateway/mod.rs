@@ -84,7 +84,7 @@ fn up(arguments: &GatewayUp, terminal: Terminal) -> Result<(), Failure> {
     let (stop, reload) = signals::daemon_flags(!io::stdin().is_terminal())?;
     let manager = ServiceManager::new();
     let Some(plan) = plan(arguments, agent_config, &stop)? else {
-        info!("stopped before the start; nothing was redirected");
+        info!("stopped during the start; nothing was redirected");
         return Ok(());
     };
     let mut renewal = Renewal::new(arguments, plan.proxy.clone());
