@@ -77,7 +77,7 @@ fn needs_tshark_other_options_decode_the_same_with_mptcp_rec() {
     let config = Config { rec: Some(Rec::default()), ..Config::default() };
     let paths = vec![PathModel::lossy(5, 0.02), PathModel::lossy(40, 0.02)];
     let mut pair = Pair::new(1, config, paths).keep_trace();
-    transfer(&mut pair, [0, 300_000], 60);
+    transfer(&mut pair, [0, 1_000_000], 60);
     let private = pair.trace.iter().filter(|seen| seen.segment.rec.is_some()).count();
     assert!(private > 20, "{private} options of MPTCP-rec");
     pair.trace.iter_mut().for_each(|seen| seen.segment.rec = None);
