@@ -25,7 +25,7 @@ impl fmt::Display for Kind {
 /// A case. Its name is `PLAN/CLIENT-SERVER/ipv4` or `…/ipv6`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Case {
-    /// What the hosts do.
+    /// Plan of the hosts.
     pub plan: Plan,
     /// Client.
     pub client: Kind,

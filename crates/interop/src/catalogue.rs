@@ -1,4 +1,4 @@
-//! The plans: what two hosts do together, and what has to come of it.
+//! The plans: tasks of two hosts, with the expected results.
 
 use crate::plan::{Action, Expected, Join, Plan};
 

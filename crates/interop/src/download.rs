@@ -1,5 +1,5 @@
 //! A bulk download between two stacks over the emulated paths of an experiment, with its own
-//! transport settings: what the simulator computes, at real packets and a real clock.
+//! transport settings: the simulator's experiment at real packets and a real clock.
 
 use crate::host::PORT;
 use crate::network::{client_address, path_address, server_address};
@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use units::{Duration, Instant};
 
-/// Length of a block, whose delay is one sample: as in the simulator.
+/// Length of a block: each delay of a block is a sample, as in the simulator.
 const BLOCK_BYTES: u64 = traffic::BLOCK_BYTES;
 const WRITE_BYTES: usize = 64 << 10;
 const MAX_WAIT: Duration = Duration::from_millis(20);

@@ -194,7 +194,7 @@ pub(crate) fn configure(setup: Setup<'_>) -> Result<(Vec<Tun>, PathManager), Err
     Ok((devices, manager))
 }
 
-/// Starts a thread whose error becomes the failure of the host.
+/// Starts a thread. Its error becomes the failure of the host.
 fn spawn(
     shared: Shared,
     work: impl FnOnce() -> io::Result<()> + Send + 'static,

@@ -1,6 +1,6 @@
 //! Interoperation of the Multipath TCP endpoint with the Linux kernel.
 //!
-//! [`cases`] lists what two hosts do together: every plan with Linux and Tandem as client and as
+//! [`cases`] lists the tasks of two hosts: every plan with Linux and Tandem as client and as
 //! server, over IPv4 and IPv6. [`run_all`] plays them over emulated links between network
 //! namespaces, and compares every byte. [`page`] describes them.
 

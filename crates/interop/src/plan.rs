@@ -1,4 +1,4 @@
-//! A plan: transfers, subflows, conditions of the paths, and what is expected.
+//! A plan: transfers, subflows, conditions of the paths, and the expected results.
 
 /// How a connection gets its second subflow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -18,7 +18,7 @@ pub enum Join {
     Refused,
 }
 
-/// What happens between the two halves of the data.
+/// Action between the two halves of the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Action {
     /// Nothing.
@@ -57,7 +57,7 @@ pub enum Expected {
     Any,
 }
 
-/// What the hosts of a case do.
+/// Tasks of the hosts of a case.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Plan {
     /// Name.
@@ -76,7 +76,7 @@ pub struct Plan {
     pub client_closes_first: bool,
     /// The client closes after the server has closed.
     pub server_closes_first: bool,
-    /// Nothing is read before the second half of the data.
+    /// The applications begin to read with the second half of the data.
     pub reads_late: bool,
     /// The second subflow.
     pub join: Join,

@@ -20,7 +20,7 @@ const POLL: Duration = Duration::from_millis(2);
 /// Plays a case.
 ///
 /// # Errors
-/// What went wrong, with the state of both hosts.
+/// The problem, with the state of both hosts.
 pub fn play(case: &Case) -> Result<(), String> {
     play_with(case, false).map(drop)
 }

@@ -1,10 +1,10 @@
-//! What the application of one host has sent and received.
+//! Bytes that the application of one host has sent and received.
 
 use mptcp::Event;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What an application does.
+/// Task of an application.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Script {
     /// Bytes to be sent: the first half at once, the second once the gate is open.

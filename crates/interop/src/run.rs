@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 pub struct Outcome {
     /// The case.
     pub case: Case,
-    /// What went wrong.
+    /// The problem.
     pub error: Option<String>,
     /// Time that it took.
     pub took: Duration,

@@ -245,7 +245,7 @@ impl Application {
         }
     }
 
-    /// Reads and writes what it can, and closes.
+    /// Reads and writes as much as possible, and closes.
     fn pump(&mut self, stack: &mut Stack, id: ConnectionId) {
         if !self.script.reads_late || self.shared.is_open() {
             while let Some(piece) = stack.read(id, usize::MAX) {

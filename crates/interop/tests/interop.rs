@@ -1,10 +1,10 @@
-//! The cases: those of two stacks without privileges, and all of them as root.
+//! Plays the cases of two stacks without privileges, and all cases as root.
 
 use std::path::Path;
 use std::process::Command;
 use tandem_interop::{Case, Kind, Outcome, cases, matrix, page, play_captured, run_all};
 
-/// Cases at once, whose transfers mostly wait for their links.
+/// Cases at once: their transfers mostly wait for the links.
 const JOBS: usize = 4;
 
 fn expect_success(cases: &[Case]) -> Vec<Outcome> {

@@ -1,4 +1,4 @@
-//! What a script needs and an endpoint lacks.
+//! Needs of a script that an endpoint lacks.
 
 use crate::options::Options;
 use crate::script::{Action, Call, Packet, Script, Value};

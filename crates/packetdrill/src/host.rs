@@ -20,7 +20,7 @@ pub(crate) struct Address {
     pub(crate) backup: bool,
 }
 
-/// What a shell command did.
+/// Result of a shell command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Effect {
     None,

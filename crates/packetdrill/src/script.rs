@@ -9,7 +9,7 @@ use wire::Flags;
 pub struct ScriptError {
     /// Line number, from 1.
     pub line: u32,
-    /// What was found, and what is valid there.
+    /// The text found, and the valid ones.
     pub message: String,
 }
 
@@ -29,7 +29,7 @@ pub struct Step {
     pub line: u32,
     /// Time of the step.
     pub when: When,
-    /// What happens.
+    /// The event.
     pub action: Action,
 }
 
@@ -48,7 +48,7 @@ pub enum When {
     Any,
 }
 
-/// What happens in a step.
+/// Event of a step.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
     /// A socket call and its result.

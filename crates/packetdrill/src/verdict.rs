@@ -29,7 +29,7 @@ pub struct Difference {
 pub enum Concession {
     /// The endpoint sent an acknowledgement without data that the script does not have.
     ExtraAck,
-    /// The next segment, or one on another subflow, acknowledged what the script expects in a
+    /// The next segment, or one on another subflow, acknowledged the data that the script expects in a
     /// segment of its own.
     MergedAck,
     /// The DATA_ACK has 4 bytes, and 8 in the script: a deviation of the endpoint (RFC 8684, section
@@ -37,7 +37,7 @@ pub enum Concession {
     DataAckLength,
     /// The endpoint added a DATA_ACK to a segment that has none in the script.
     ExtraDataAck,
-    /// Several segments carried what the script expects in one.
+    /// Several segments carried the data that the script expects in one.
     SmallerSegments,
     /// A DATA_FIN was not repeated with a new acknowledgement or on another subflow.
     DataFinOnce,

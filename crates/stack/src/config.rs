@@ -26,10 +26,10 @@ impl Interface {
     }
 }
 
-/// Limits that bound the memory of a stack whatever its peers send.
+/// Limits of the memory that peers can make a stack use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections, including those that only wait for late segments. One of the latter gives way
+    /// Connections, including ended ones that wait for late segments. One of the latter gives way
     /// to a new connection.
     pub connections: usize,
     /// Accepted connections that have not completed their handshake. The oldest gives way to a new

@@ -114,7 +114,7 @@ impl Driver {
         self.waker.clone()
     }
 
-    /// Sends what is due, waits up to `most` for packets or a timer, and handles them. Returns early
+    /// Sends all due packets, waits up to `most` for packets or a timer, and handles them. Returns early
     /// if the stack has an event.
     ///
     /// # Errors

@@ -7,7 +7,7 @@ use mptcp::Event;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ConnectionId(pub(crate) u64);
 
-/// What an application may want to know of a connection.
+/// Event of a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StackEvent {
     /// A listener at this port accepted the connection, and its handshake is complete.

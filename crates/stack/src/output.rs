@@ -44,7 +44,7 @@ impl Stack {
         None
     }
 
-    /// Updates what depends on a connection that has nothing more to send.
+    /// Updates events, memory and timer after a connection has sent all that it can.
     fn settle(&mut self, now: Instant, id: ConnectionId) {
         let count = self.connections.len();
         let Some(connection) = self.connections.get_mut(&id) else { return };

@@ -29,7 +29,7 @@ fn pattern() -> Vec<u8> {
     (0..BYTES as u64).map(crate::network::byte_at).collect()
 }
 
-/// A namespace whose kernel is at address 1, and a driver at address 2 behind its TUN device.
+/// A namespace with the kernel at address 1, and a driver at address 2 behind its TUN device.
 fn setup(offload: bool) -> Result<(Namespace, Driver), Error> {
     let namespace = Namespace::create()?;
     let tun = namespace.run(|| {

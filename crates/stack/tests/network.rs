@@ -34,7 +34,7 @@ pub(crate) struct Network {
     pub(crate) peers: [BTreeMap<ConnectionId, Peer>; 2],
     /// Bytes that each end writes to a connection before it closes it.
     pub(crate) to_write: [u64; 2],
-    /// Applications read what they receive.
+    /// Applications read their data.
     pub(crate) reads: bool,
     pub(crate) loss: f64,
     delay: Duration,
@@ -131,7 +131,7 @@ impl Network {
         stack.update(id, mptcp::Endpoint::close);
     }
 
-    /// Checks that each connection of `end` received exactly what its peer wrote.
+    /// Checks that each connection of `end` received exactly the bytes of its peer.
     pub(crate) fn check_received(&self, end: usize, count: usize) {
         assert_eq!(self.peers[end].len(), count);
         for peer in self.peers[end].values() {

@@ -52,7 +52,7 @@ pub(super) struct Flow {
     pub(super) remote_isn: u32,
     pub(super) local_nonce: u32,
     pub(super) remote_nonce: u32,
-    /// Timestamps of the endpoint, by those that the script has for them.
+    /// Timestamps of the endpoint, by the script's timestamps for them.
     pub(super) clocks: BTreeMap<u32, u32>,
     pub(super) last_clock: u32,
     /// The peer has sent a FIN.
