@@ -35,10 +35,14 @@ fn needs_root_stack_and_kernel_interoperate() {
 }
 
 /// Packets that Wireshark finds malformed, or that carry a wrong checksum, in a capture.
+///
+/// Linux writes a checksum of zero as 0xFFFF, its equal in ones' complement (`CSUM_MANGLED_0`).
+/// Wireshark calls that bad, but no receiver does.
 fn wrong_packets(capture: &[u8], case: &Case) -> String {
     let path = std::env::temp_dir().join(format!("interop-{}.pcapng", std::process::id()));
     std::fs::write(&path, capture).expect("a temporary file");
-    let filter = "_ws.malformed || tcp.checksum.status == \"Bad\" || ip.checksum.status == \"Bad\" \
+    let filter = "_ws.malformed || (tcp.checksum.status == \"Bad\" && !tcp.checksum.ffff) \
+                  || ip.checksum.status == \"Bad\" \
                   || (_ws.expert.severity == \"Error\" && !tcp.analysis.flags)";
     let output = Command::new("tshark")
         .args(["-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE", "-r"])
