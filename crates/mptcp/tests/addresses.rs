@@ -2,9 +2,9 @@
 
 use crate::pair::{CLIENT, Pair, PathModel, SERVER, Seen};
 use core::net::IpAddr;
-use tandem_mptcp::{Config, Event, Failure, Mode, PathId, ResetReason};
-use units::Instant;
-use wire::{Flags, MptcpSignal};
+use tandem_mptcp::{Config, Endpoint, Event, Failure, Mode, PathId, ResetReason};
+use units::{Instant, Seed};
+use wire::{Flags, MptcpSignal, Span};
 
 fn two_paths() -> Vec<PathModel> {
     vec![PathModel::clean(5), PathModel::clean(20)]
@@ -51,6 +51,28 @@ fn announcement_is_repeated_until_echoed_at_most_four_times() {
         assert_eq!(added(&pair), usize::from(lost < 99 || echoes), "one event");
         assert!(pair.ends.iter().all(|end| end.poll_timeout().is_none()));
     }
+}
+
+#[test]
+fn server_joins_an_announced_address_of_the_client() {
+    let mut server = Endpoint::<Span>::server(Config::default(), Seed::new(1));
+    assert!(!server.open(Instant::ZERO, PathId(0), false), "a connection begins at the client");
+    let mut pair = Pair::with(1, Config::default(), Config::default(), two_paths());
+    pair.auto_join = false;
+    pair.connect();
+    pair.run_until(Instant::from_secs(1));
+    pair.ends[CLIENT].announce(7, address(7), None);
+    pair.settle();
+    pair.run_until(Instant::from_secs(2));
+    assert!(pair.events[SERVER].iter().any(|(_, event)| matches!(event, Event::AddressAdded(7, ..))));
+    assert!(pair.ends[SERVER].open(pair.now, PathId(1), true));
+    pair.run_until(Instant::from_secs(3));
+    let joined = pair.ends.each_ref().map(|end| end.subflow(PathId(1)).expect("a second subflow"));
+    assert!(joined.iter().all(|subflow| subflow.up && subflow.backup));
+    pair.ends[CLIENT].remove(PathId(0), false);
+    pair.to_write = [200_000, 200_000];
+    pair.run_until(Instant::from_secs(20));
+    assert_eq!(pair.read, [200_000, 200_000], "the joined subflow carries all");
 }
 
 #[test]

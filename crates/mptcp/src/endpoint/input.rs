@@ -336,9 +336,8 @@ impl<P: Payload> Endpoint<P> {
                 }
             }
             // The third ACK was repeated: the answer to it was lost.
-            MptcpSignal::JoinAck { .. } | MptcpSignal::Capable { data: None, .. }
-                if self.role == Role::Server =>
-            {
+            MptcpSignal::JoinAck { .. } => self.subflows[i].receiver_mut().request_ack(),
+            MptcpSignal::Capable { data: None, .. } if self.role == Role::Server => {
                 self.subflows[i].receiver_mut().request_ack();
             }
             _ => {}

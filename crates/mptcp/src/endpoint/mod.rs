@@ -33,7 +33,7 @@ pub use receiver_driven::RecInfo;
 
 use crate::congestion::Coupling;
 use crate::subflow::{MIN_MSS, Subflow};
-use crate::{Config, PathId};
+use crate::{Config, PathId, Randomness};
 use data_receiver::DataReceiver;
 use data_retransmission::DataRetransmission;
 use data_sender::DataSender;
@@ -46,8 +46,8 @@ use std::sync::Arc;
 use timeouts::ProbeMonitor;
 use timers::TimerTable;
 use tracing::{Span, debug, info_span};
-use units::{Duration, Seed};
-use wire::Payload;
+use units::Duration;
+use wire::{Payload, Segment};
 
 /// Largest useful receive buffer: far beyond the window that a segment can offer (RFC 7323, section
 /// 2.3).
@@ -181,25 +181,25 @@ pub struct Endpoint<P> {
 impl<P: Payload> Endpoint<P> {
     /// Creates the end that opens the connection. It sends nothing before [`open`](Self::open).
     ///
-    /// `seed` determines keys, initial sequence numbers and nonces. Endpoints may share one
-    /// `config`.
-    pub fn client(config: impl Into<Arc<Config>>, seed: Seed) -> Self {
-        Self::new(Role::Client, config.into(), seed)
+    /// `randomness`, a [`Seed`](units::Seed) in simulations, gives keys, initial sequence numbers and
+    /// nonces. Endpoints may share one `config`.
+    pub fn client(config: impl Into<Arc<Config>>, randomness: impl Into<Randomness>) -> Self {
+        Self::new(Role::Client, config.into(), randomness.into())
     }
 
     /// Creates the end that accepts the connection. It waits for a SYN on any path.
-    pub fn server(config: impl Into<Arc<Config>>, seed: Seed) -> Self {
-        Self::new(Role::Server, config.into(), seed)
+    pub fn server(config: impl Into<Arc<Config>>, randomness: impl Into<Randomness>) -> Self {
+        Self::new(Role::Server, config.into(), randomness.into())
     }
 
-    fn new(role: Role, config: Arc<Config>, seed: Seed) -> Self {
+    fn new(role: Role, config: Arc<Config>, randomness: Randomness) -> Self {
         let config = within_limits(config);
         Self {
             role,
             subflows: Vec::new(),
             data_sender: DataSender::new(&config),
             data_receiver: DataReceiver::new(&config),
-            handshake: Handshake::new(&config, seed),
+            handshake: Handshake::new(&config, randomness),
             fallback: Fallback::default(),
             paths: PathManager::new(),
             receiver_driven: None,
@@ -335,6 +335,14 @@ impl<P: Payload> Endpoint<P> {
     /// In-order bytes that the application has not read.
     pub fn unread(&self) -> u64 {
         self.data_receiver.unread()
+    }
+
+    /// The segment has the next data of its subflow: without it, later data cannot be delivered.
+    pub fn has_next_data(&self, path: PathId, segment: &Segment<P>) -> bool {
+        let Some(subflow) = self.subflows.get(path.index()) else { return false };
+        let next = subflow.receiver().next_offset();
+        let start = subflow.receive_offset(segment.seq);
+        start.is_some_and(|start| (start..start + segment.payload.len() as u64).contains(&next))
     }
 
     /// A subflow over `path` is being opened or is open.

@@ -163,10 +163,10 @@ impl<P: Payload> Endpoint<P> {
         segment
     }
 
-    /// The option of the handshake's last ACK; `None` if the client need not send it any more.
+    /// The option of the handshake's last ACK; `None` if it need not be sent any more.
     pub(super) fn handshake_signal(&self, i: usize) -> Option<MptcpSignal> {
         let subflow = &self.subflows[i];
-        if self.role == Role::Server || !self.handshake.is_mptcp() {
+        if !self.handshake.is_mptcp() {
             return None;
         }
         if subflow.is_join() {
@@ -177,7 +177,8 @@ impl<P: Payload> Endpoint<P> {
             hmac.copy_from_slice(&full[..20]);
             return Some(MptcpSignal::JoinAck { hmac });
         }
-        (!self.handshake.is_confirmed()).then(|| self.capable_with_keys(None))
+        let sends_keys = self.role == Role::Client && !self.handshake.is_confirmed();
+        sends_keys.then(|| self.capable_with_keys(None))
     }
 
     /// MP_CAPABLE with both keys, and the length and checksum of the first data.

@@ -1,4 +1,4 @@
-//! Client side: opening subflows, and the answers to a SYN.
+//! Active side: opening subflows, and the answers to a SYN. The server opens only joins.
 
 use super::{Endpoint, Role};
 use crate::endpoint::event::{Failure, Mode, SubflowEnds};
@@ -17,8 +17,8 @@ const PORTS_PER_PATH: u16 = 64;
 impl<P: Payload> Endpoint<P> {
     /// Opens a subflow over `path`. The first one opens the connection, later ones join it.
     ///
-    /// Returns false if that is impossible: on a server, over a path in use, or for a join before
-    /// the peer has confirmed that it uses MPTCP. Try again after
+    /// Returns false if that is impossible: for the first subflow on a server, over a path in use, or
+    /// for a join before the peer has confirmed that it uses MPTCP. Try again after
     /// [`Event::Connected`](crate::Event::Connected).
     pub fn open(&mut self, now: Instant, path: PathId, backup: bool) -> bool {
         self.open_subflow(now, path, None, backup)
@@ -31,10 +31,11 @@ impl<P: Payload> Endpoint<P> {
 
     fn open_subflow(&mut self, now: Instant, path: PathId, ends: Option<SubflowEnds>, backup: bool) -> bool {
         let i = self.slot(path);
-        if self.role == Role::Server || self.ended || self.is_data_closed() || self.subflows[i].is_open() {
+        let joined = self.handshake.initial_path.is_some();
+        let may_open = joined || self.role == Role::Client;
+        if !may_open || self.ended || self.is_data_closed() || self.subflows[i].is_open() {
             return false;
         }
-        let joined = self.handshake.initial_path.is_some();
         let can_join = self.handshake.is_mptcp() && self.handshake.is_confirmed() && self.may_join(i);
         if joined && !can_join {
             return false;

@@ -25,7 +25,7 @@ impl<P: Payload> Endpoint<P> {
             if !taken(self.token()) {
                 return true;
             }
-            self.handshake.local_key = self.handshake.rng.bits();
+            self.handshake.local_key = self.handshake.randomness.bits();
             self.handshake.local_idsn = crypto::initial_dsn(self.handshake.local_key);
         }
         self.handshake.use_tcp();

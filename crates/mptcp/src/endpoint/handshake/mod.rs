@@ -9,8 +9,8 @@ use super::event::{Event, Failure, Mode};
 use super::timers::Timer;
 use super::{Endpoint, Role, reset_reason};
 use crate::subflow::{Reset, State, Subflow};
-use crate::{Config, EcnMode, PathId, crypto};
-use units::{Instant, Rng, Seed};
+use crate::{Config, EcnMode, PathId, Randomness, crypto};
+use units::Instant;
 use wire::{Flags, MptcpSignal, Payload, Segment};
 
 /// Option bytes of a DSS with a 32-bit DATA_ACK and a 64-bit mapping, padded.
@@ -34,13 +34,12 @@ pub(super) struct Handshake {
     remote_key: Option<u64>,
     /// Path of the first subflow.
     initial_path: Option<PathId>,
-    rng: Rng,
+    randomness: Randomness,
 }
 
 impl Handshake {
-    pub(super) fn new(config: &Config, seed: Seed) -> Self {
-        let mut rng = seed.rng("endpoint");
-        let local_key = rng.bits();
+    pub(super) fn new(config: &Config, mut randomness: Randomness) -> Self {
+        let local_key = randomness.bits();
         Self {
             mode: if config.mptcp { Mode::Offered } else { Mode::Tcp },
             confirmed: false,
@@ -51,7 +50,7 @@ impl Handshake {
             local_key,
             remote_key: None,
             initial_path: None,
-            rng,
+            randomness,
         }
     }
 
@@ -89,7 +88,7 @@ impl Handshake {
 
     /// Random number for a nonce or an initial sequence number.
     fn random_u32(&mut self) -> u32 {
-        self.rng.bits() as u32
+        self.randomness.bits() as u32
     }
 
     /// Uses checksums if either end asks for them (RFC 8684, section 3.1).
@@ -310,12 +309,13 @@ impl<P: Payload> Endpoint<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use units::Seed;
 
     #[test]
     fn both_ends_compute_the_same_join_hmacs() {
         let config = Config::default();
-        let mut client = Handshake::new(&config, Seed::new(1));
-        let mut server = Handshake::new(&config, Seed::new(2));
+        let mut client = Handshake::new(&config, Seed::new(1).into());
+        let mut server = Handshake::new(&config, Seed::new(2).into());
         client.set_remote_key(server.local_key());
         server.set_remote_key(client.local_key());
         assert_eq!(client.local_join_hmac(3, 4), server.remote_join_hmac(4, 3));

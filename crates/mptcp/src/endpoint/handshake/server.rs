@@ -1,4 +1,4 @@
-//! Server side: accepting subflows, and the third ACK.
+//! Passive side: accepting subflows, and the third ACK. The client accepts only joins.
 
 use super::{Endpoint, Role};
 use crate::PathId;
@@ -13,7 +13,7 @@ impl<P: Payload> Endpoint<P> {
     pub(in crate::endpoint) fn accept(&mut self, now: Instant, i: usize, segment: &Segment<P>) {
         let syn = segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK);
         let first = self.handshake.initial_path.is_none();
-        if self.role == Role::Client || !syn || first && self.ended {
+        if !syn || first && (self.role == Role::Client || self.ended) {
             self.refuse_segment(i, segment, None);
             return;
         }
