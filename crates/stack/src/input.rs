@@ -9,7 +9,7 @@ use bytes::Bytes;
 use core::net::{IpAddr, SocketAddr};
 use mptcp::{Endpoint, PathId};
 use units::Instant;
-use wire::{Flags, MptcpSignal, Segment, WireError, ip, tcp};
+use wire::{Dss, Flags, MptcpSignal, Segment, WireError, ip, tcp};
 
 /// Most resets that wait to be sent. Further segments of no connection are ignored.
 const MAX_REFUSALS: usize = 256;
@@ -69,11 +69,21 @@ impl Stack {
     fn deliver(&mut self, now: Instant, id: ConnectionId, path: PathId, segment: &Segment<Bytes>) {
         let count = self.connections.len();
         let Some(connection) = self.connections.get_mut(&id) else { return };
+        let endpoint = &mut connection.endpoint;
         if !segment.payload.is_empty() && self.memory.is_over(connection.held, count) {
-            self.statistics.no_memory += 1;
-            return;
+            // Data beyond a gap can be neither read nor released before the gap is filled.
+            let completes = endpoint.unread() == 0 && endpoint.has_next_data(path, segment);
+            if completes && self.memory.has_reserve() {
+                endpoint.handle_segment(now, path, segment);
+            } else {
+                self.statistics.no_memory += 1;
+                if let Some(ack) = without_data(segment) {
+                    endpoint.handle_segment(now, path, ack);
+                }
+            }
+        } else {
+            endpoint.handle_segment(now, path, segment);
         }
-        connection.endpoint.handle_segment(now, path, segment);
         let held = connection.buffered();
         self.memory.update(connection.held, held);
         connection.held = held;
@@ -90,7 +100,7 @@ impl Stack {
             // As Linux does with a full queue: the client tries again later.
             return true;
         }
-        let endpoint = Endpoint::server(config, self.next_seed());
+        let endpoint = Endpoint::server(config, self.next_randomness());
         let id = self.insert(Connection::new(endpoint, true));
         self.assign(id, PathId(0), path);
         self.deliver(now, id, PathId(0), segment);
@@ -128,6 +138,20 @@ impl Stack {
             self.refusals.push_back(refusal);
         }
     }
+}
+
+/// The acknowledgement in a segment whose data is dropped: it may release memory. `None` for the first
+/// data of a connection, which has the keys.
+fn without_data(segment: &Segment<Bytes>) -> Option<Segment<Bytes>> {
+    if matches!(segment.signal, Some(MptcpSignal::Capable { .. })) {
+        return None;
+    }
+    let mut ack = segment.clone();
+    ack.payload = Bytes::new();
+    // A FIN comes after the data, and a mapping belongs to it.
+    ack.flags = Flags::from_bits(ack.flags.bits() & !Flags::FIN.with(Flags::PSH).bits());
+    ack.dss = ack.dss.map(|dss| Dss { mapping: None, data_fin: false, ..dss });
+    Some(ack)
 }
 
 /// Decodes a packet; `None` for other protocols than TCP.

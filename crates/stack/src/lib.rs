@@ -4,12 +4,12 @@
 //!   four-tuples and tokens. Packets are bytes and time is an argument.
 //! - [`Driver`] does the I/O: it moves packets between a stack and TUN devices.
 //!
-//! Keys and sequence numbers follow from the seed by a generator that is not cryptographic. The stack is
-//! for test beds; on an open network an attacker could guess keys.
+//! Keys, sequence numbers and ports come from the kernel ([`Entropy::System`]) or, for tests, from a seed.
 
 mod config;
 mod connection;
 mod driver;
+mod entropy;
 mod event;
 mod half_open;
 mod input;
@@ -18,11 +18,13 @@ mod output;
 mod ports;
 mod refusal;
 mod stack;
+mod starved;
 mod table;
 mod tuple;
 
 pub use config::{Interface, Limits};
 pub use driver::{Device, Driver, Waker};
+pub use entropy::Entropy;
 pub use event::{ConnectError, ConnectionId, StackEvent, Statistics};
 pub use stack::{Stack, Transmit};
 pub use tuple::Tuple;

@@ -14,6 +14,14 @@ impl Memory {
     pub(crate) fn held(&self) -> u64 {
         self.held
     }
+    /// The limit is reached.
+    pub(crate) fn is_full(&self) -> bool {
+        self.held >= self.limit
+    }
+    /// A segment may still complete data that its connection holds: the limit is not exceeded twice.
+    pub(crate) fn has_reserve(&self) -> bool {
+        self.held < 2 * self.limit
+    }
     /// A connection holds `now` bytes, and held `before`.
     pub(crate) fn update(&mut self, before: u64, now: u64) {
         self.held = (self.held + now).saturating_sub(before);
@@ -21,7 +29,7 @@ impl Memory {
     /// The limit is reached, and a connection that holds `own` bytes, one of `connections`, has more
     /// than an equal part.
     pub(crate) fn is_over(&self, own: u64, connections: usize) -> bool {
-        self.held >= self.limit && own >= self.limit / (connections.max(1) as u64)
+        self.is_full() && own >= self.limit / (connections.max(1) as u64)
     }
 }
 

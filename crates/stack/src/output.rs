@@ -40,8 +40,20 @@ impl Stack {
             }
             self.ready.pop_front();
             self.settle(now, id);
+            if self.ready.is_empty() {
+                self.wake_starved();
+            }
         }
         None
+    }
+
+    /// Lets connections report that memory was released for their data.
+    fn wake_starved(&mut self) {
+        let (count, connections, memory) = (self.connections.len(), &self.connections, &self.memory);
+        let is_over = |id| connections.get(&id).is_some_and(|known| memory.is_over(known.held, count));
+        for id in self.starved.take(memory.is_full(), count, is_over) {
+            self.make_ready(id);
+        }
     }
 
     /// Updates events, memory and timer after a connection has sent all that it can.

@@ -3,16 +3,18 @@
 use crate::Tuple;
 use crate::config::{Interface, Limits};
 use crate::connection::Connection;
+use crate::entropy::Entropy;
 use crate::event::{ConnectError, ConnectionId, StackEvent, Statistics};
 use crate::half_open::HalfOpen;
 use crate::memory::Memory;
 use crate::refusal::Refusal;
+use crate::starved::Starved;
 use bytes::Bytes;
 use core::net::{IpAddr, SocketAddr};
-use mptcp::{Config, Endpoint, PathId, SubflowEnds};
+use mptcp::{Config, Endpoint, PathId, Randomness, SubflowEnds};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
-use units::{Instant, Rng, Seed};
+use units::Instant;
 use wire::{Flags, Segment};
 
 /// A packet to be sent.
@@ -45,11 +47,12 @@ pub struct Stack {
     pub(crate) ended: VecDeque<ConnectionId>,
     pub(crate) half_open: HalfOpen,
     pub(crate) memory: Memory,
+    pub(crate) starved: Starved,
     pub(crate) refusals: VecDeque<Refusal>,
     pub(crate) events: VecDeque<(ConnectionId, StackEvent)>,
     pub(crate) statistics: Statistics,
-    pub(crate) seed: Seed,
-    pub(crate) rng: Rng,
+    pub(crate) entropy: Entropy,
+    pub(crate) randomness: Randomness,
     pub(crate) next_id: u64,
     /// Reused for every segment and packet sent.
     pub(crate) segment: Segment<Bytes>,
@@ -57,8 +60,10 @@ pub struct Stack {
 }
 
 impl Stack {
-    /// Creates a stack. `seed` determines keys, sequence numbers and ports.
-    pub fn new(interfaces: Vec<Interface>, limits: Limits, seed: Seed) -> Self {
+    /// Creates a stack. `entropy` gives keys, sequence numbers and ports: [`Entropy::System`] on a real
+    /// network, a [`Seed`](units::Seed) in tests.
+    pub fn new(interfaces: Vec<Interface>, limits: Limits, entropy: impl Into<Entropy>) -> Self {
+        let entropy = entropy.into();
         let addresses = interfaces.iter().enumerate();
         let addresses = addresses.flat_map(|(i, known)| known.addresses.iter().map(move |&ip| (ip, i)));
         Self {
@@ -74,11 +79,12 @@ impl Stack {
             ended: VecDeque::new(),
             half_open: HalfOpen::default(),
             memory: Memory::new(limits.memory),
+            starved: Starved::default(),
             refusals: VecDeque::new(),
             events: VecDeque::new(),
             statistics: Statistics::default(),
-            seed,
-            rng: seed.rng("ports"),
+            entropy,
+            randomness: entropy.derive("ports"),
             next_id: 1,
             segment: Segment::new((0, 0), 0, 0, Flags::default(), 0),
             buffer: Vec::new(),
@@ -111,8 +117,8 @@ impl Stack {
         if !self.make_room() {
             return Err(ConnectError::Limit);
         }
-        let (config, seed) = (self.fit(config.into()), self.next_seed());
-        let id = self.insert(Connection::new(Endpoint::client(config, seed), false));
+        let (config, randomness) = (self.fit(config.into()), self.next_randomness());
+        let id = self.insert(Connection::new(Endpoint::client(config, randomness), false));
         let ends =
             SubflowEnds { local_port: path.tuple.local.port(), remote_port: remote.port(), address_id: 0 };
         if let Some(connection) = self.connections.get_mut(&id) {
@@ -123,7 +129,7 @@ impl Stack {
         Ok(id)
     }
 
-    /// Opens a further subflow of a connection that this host has opened.
+    /// Opens a further subflow of a connection, whichever host has opened it.
     ///
     /// # Errors
     /// If no interface has the address, the connection cannot be joined now, or a limit is reached.
@@ -166,6 +172,9 @@ impl Stack {
         let is_over = self.memory.is_over(connection.held, count);
         let taken = if is_over { 0 } else { connection.endpoint.write(data) };
         connection.write_blocked = taken < data.len();
+        if is_over {
+            self.starved.insert(id, count);
+        }
         self.make_ready(id);
         taken
     }

@@ -5,9 +5,8 @@ use crate::connection::{Connection, PathTuple};
 use crate::event::{ConnectError, ConnectionId};
 use crate::{Stack, Tuple, ports};
 use core::net::{IpAddr, SocketAddr};
-use mptcp::{Config, PathId};
+use mptcp::{Config, PathId, Randomness};
 use std::sync::Arc;
-use units::Seed;
 
 impl Stack {
     /// Reduces the MSS to that of the interfaces.
@@ -16,8 +15,8 @@ impl Stack {
         if config.mss <= mss { config } else { Arc::new(Config { mss, ..(*config).clone() }) }
     }
 
-    pub(crate) fn next_seed(&mut self) -> Seed {
-        self.seed.derive(&format!("connection {}", self.next_id))
+    pub(crate) fn next_randomness(&self) -> Randomness {
+        self.entropy.derive(&format!("connection {}", self.next_id))
     }
 
     pub(crate) fn choose_tuple(
@@ -29,7 +28,7 @@ impl Stack {
         let interface = interface.ok_or(ConnectError::Address)?;
         let tuples = &self.tuples;
         let with = |port| Tuple { local: SocketAddr::new(local, port), remote };
-        let port = ports::choose(&mut self.rng, |port| tuples.contains_key(&with(port)));
+        let port = ports::choose(&mut self.randomness, |port| tuples.contains_key(&with(port)));
         Ok(PathTuple { tuple: with(port.ok_or(ConnectError::Ports)?), interface })
     }
 

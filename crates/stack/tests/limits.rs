@@ -4,7 +4,7 @@ use crate::network::{CLIENT, Network, SERVER, address};
 use bytes::Bytes;
 use mptcp::Config;
 use std::net::{IpAddr, SocketAddr};
-use tandem_stack::{ConnectError, Interface, Limits, Stack, StackEvent};
+use tandem_stack::{ConnectError, ConnectionId, Interface, Limits, Stack, StackEvent};
 use units::{Instant, Seed};
 use wire::{Dss, Flags, MptcpSignal, Segment, ip, tcp};
 
@@ -125,6 +125,75 @@ fn data_without_a_mapping_counts_as_memory() {
     stack.receive(Instant::ZERO, 0, &packet(client, &ack), false);
     answers(&mut stack);
     assert_eq!(stack.memory(), 700);
+}
+
+/// Opens a connection of plain TCP from a port of the client. Returns the client's next acknowledgement.
+fn open_tcp(stack: &mut Stack, port: u16) -> (ConnectionId, u32) {
+    stack.receive(Instant::ZERO, 0, &segment(port, 0, Flags::SYN), false);
+    let answer = stack.poll_transmit(Instant::ZERO).expect("a SYN/ACK").packet.to_vec();
+    let answer = tcp::parse(ip::parse(&answer).expect("a packet").payload).expect("a segment");
+    let next = answer.seq.wrapping_add(1);
+    stack.receive(Instant::ZERO, 0, &data(port, 1, next, 0), false);
+    answers(stack);
+    let mut accepted = None;
+    while let Some((id, _)) = stack.poll_event() {
+        accepted = Some(id);
+    }
+    (accepted.expect("an accepted connection"), next)
+}
+
+fn with_tcp_connection(memory: u64) -> (Stack, ConnectionId, u32) {
+    let mut stack = server(Limits { memory, ..Limits::default() });
+    let (id, next) = open_tcp(&mut stack, 7);
+    (stack, id, next)
+}
+
+/// A packet with `len` bytes of data.
+fn data(port: u16, seq: u32, ack: u32, len: usize) -> Vec<u8> {
+    let mut segment = Segment::<Bytes>::new((port, PORT), seq, ack, Flags::ACK, 60_000);
+    segment.payload = Bytes::from(vec![0; len]);
+    packet(address(false, 0, CLIENT), &segment)
+}
+
+#[test]
+fn data_that_fills_a_gap_is_accepted_without_memory() {
+    let (mut stack, id, next) = with_tcp_connection(1000);
+    for start in [1401, 701, 2101] {
+        stack.receive(Instant::ZERO, 0, &data(7, start, next, 700), false);
+        answers(&mut stack);
+    }
+    assert_eq!((stack.memory(), stack.statistics().no_memory), (1400, 1), "data beyond the gap is limited");
+    stack.receive(Instant::ZERO, 0, &data(7, 1, next, 700), false);
+    answers(&mut stack);
+    let read: usize = core::iter::from_fn(|| stack.read(id, usize::MAX)).map(|piece| piece.len()).sum();
+    assert_eq!(read, 2100);
+}
+
+#[test]
+fn acknowledgement_in_a_dropped_segment_releases_memory() {
+    let (mut stack, id, next) = with_tcp_connection(1000);
+    assert_eq!(stack.write(id, &Bytes::from(vec![0; 1200])), 1200);
+    answers(&mut stack);
+    assert_eq!(stack.memory(), 1200);
+    stack.receive(Instant::ZERO, 0, &data(7, 701, next.wrapping_add(1200), 700), false);
+    answers(&mut stack);
+    assert_eq!((stack.memory(), stack.statistics().no_memory), (0, 1));
+}
+
+#[test]
+fn connection_can_write_again_when_another_releases_memory() {
+    let (mut stack, first, next) = with_tcp_connection(1000);
+    let (second, second_next) = open_tcp(&mut stack, 8);
+    stack.receive(Instant::ZERO, 0, &data(7, 1, next, 600), false);
+    stack.receive(Instant::ZERO, 0, &data(8, 1, second_next, 600), false);
+    answers(&mut stack);
+    assert_eq!(stack.write(second, &Bytes::from(vec![0; 100])), 0, "no memory");
+    answers(&mut stack);
+    while stack.poll_event().is_some() {}
+    assert!(stack.read(first, usize::MAX).is_some());
+    answers(&mut stack);
+    assert_eq!(stack.poll_event(), Some((second, StackEvent::Writable)));
+    assert_eq!(stack.write(second, &Bytes::from(vec![0; 100])), 100);
 }
 
 #[test]
