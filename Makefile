@@ -43,7 +43,7 @@ attack: ## every attack in its long form, for hours; scripts/attack.sh lists par
 miri: ## the tests of the crate with unsafe code under Miri, where it is installed; some minutes
 	@sh scripts/miri.sh
 
-bench: ## measure: benches, segments per second, memory per connection, cost of agent and proxy
+bench: ## measure speed, memory and cost, beside ns-3 if installed and htsim if HTSIM=<built checkout>
 	@sh scripts/prerequisites.sh build
 	cargo bench --workspace $(locked) --bench '*'
 	@cargo run --quiet --release $(locked) -p tandem-sim --example peers

@@ -3,9 +3,9 @@
 //! `cargo run --release -p tandem-sim --example peers` runs each row in a process of its own on one
 //! core. Segments are delivered data segments. Memory is `VmHWM` of the process; memory per
 //! connection is its growth during the run divided by the number of connections. `perf` counts
-//! instructions, or `valgrind` over the first seconds of a row. If ns-3 is installed (Debian:
-//! `libns3-dev libgsl-dev`), it runs the same work for some minutes a row, which gives the speed of
-//! this machine relative to the recorded one.
+//! instructions, or `valgrind` over the first seconds of a row. The first four rows then run in turns
+//! with ns-3 if it is installed (Debian: `libns3-dev libgsl-dev`), and with htsim if `HTSIM` names a
+//! built checkout. The argument `compare` runs only that comparison.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
 mod others;
@@ -187,20 +187,22 @@ fn growth(works: &[Work]) {
         "{:<48} {:>10} {:>10} {:>10}",
         "steady state, second half of a run", "ns/segment", "minimum", "vs. 10"
     );
-    let median = |times: &mut Vec<f64>| {
-        times.sort_by(f64::total_cmp);
-        times.get(times.len() / 2).copied().unwrap_or(f64::NAN)
-    };
     let mut first = None;
     for (row, (connections, _)) in rows() {
-        let time = median(&mut times[row]);
-        let minimum = times[row].first().copied().unwrap_or(f64::NAN);
+        let minimum = times[row].iter().copied().fold(f64::NAN, f64::min);
+        let time = median(core::mem::take(&mut times[row]));
         let ratio = time / *first.get_or_insert(time);
         println!(
             "{:<48} {time:>10.0} {minimum:>10.0} {ratio:>10.2}",
             format!("{connections} TCP, 1 Mbit/s each, 50 ms")
         );
     }
+}
+
+/// Median; NaN without values.
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
 /// Runs one row in this process and prints its result as a line of numbers.
@@ -253,21 +255,27 @@ fn print_table(works: &[Work]) -> Result<(), ExitCode> {
 
 fn main() -> ExitCode {
     let works = works();
+    let compare = || {
+        others::compare([0, 1, 2, 3].map(|row| works[row].name.as_str()), |row| {
+            let (measured, _) = child(&[], row, None)?;
+            Some(measured.segments as f64 / measured.wall)
+        });
+    };
     let mut arguments = std::env::args().skip(1);
-    if let Some(row) = arguments.next() {
-        let seconds = arguments.next().and_then(|seconds| seconds.parse().ok());
-        return run_row(&works, &row, seconds);
+    match arguments.next().as_deref() {
+        Some("compare") => compare(),
+        Some(row) => {
+            let seconds = arguments.next().and_then(|seconds| seconds.parse().ok());
+            return run_row(&works, row, seconds);
+        }
+        None => {
+            if let Err(code) = print_table(&works) {
+                return code;
+            }
+            growth(&works);
+            println!();
+            compare();
+        }
     }
-    others::machine();
-    if let Err(code) = print_table(&works) {
-        return code;
-    }
-    growth(&works);
-    println!();
-    others::recorded();
-    others::ns3(|row| {
-        let (measured, _) = child(&[], row, None)?;
-        Some(measured.segments as f64 / measured.wall)
-    });
     ExitCode::SUCCESS
 }

@@ -1,95 +1,80 @@
-//! Other simulators on the same work: recorded figures, and ns-3 if it is installed.
+//! Other simulators on the same work, in turns with Tandem: ns-3 if it is installed, and htsim if
+//! the variable `HTSIM` names a checkout with its library built.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Segments per second of the first four rows, recorded on one core of a machine with
-/// [`RECORDED_YARDSTICK`]: ns-3 3.37, htsim, and htsim with data-level MPTCP.
-const RECORDED: [(&str, f64, Option<f64>, Option<f64>); 4] = [
-    ("one TCP, 100 Mbit/s, 50 ms, 150 s", 24e3, Some(8.0e6), None),
-    ("two paths, 2 Mbit/s 5 ms + 100 Mbit/s 50 ms, 150 s", 24e3, Some(6.8e6), Some(4.3e6)),
-    ("two paths of 100 Mbit/s, 50 ms, 150 s", 24e3, Some(5.7e6), None),
-    ("1000 TCP over 1 Gbit/s, 50 ms, 20 s", 11.6e3, Some(5.3e6), None),
-];
-/// Complete runs of ns-3: row, simulated seconds, and recorded wall time in seconds.
-const RECORDED_NS3: [(usize, &str, f64); 3] = [(0, "150", 50.9), (1, "150", 54.4), (3, "20", 140.0)];
-/// Runs of Tandem before and after each run of ns-3.
-const ROUNDS: usize = 4;
-/// Yardstick of the machine of [`RECORDED`]: million events per second of an ordered map with 1000
-/// pending events.
-const RECORDED_YARDSTICK: f64 = 13.7;
+/// Runs of each simulator for a row; the median counts.
+const ROUNDS: usize = 5;
 
-/// Prints the speed of this machine relative to the machine of the recorded figures.
-pub(crate) fn machine() {
-    let Some(program) = build("yardstick", &[]) else {
-        println!("no C++ compiler: the relative speed of this machine is unknown\n");
-        return;
-    };
-    if let Some(rate) = output(&program, &[]).and_then(|line| line.trim().parse::<f64>().ok()) {
-        println!(
-            "this machine: {rate:.1} M events/s of an ordered map with 1000 pending; recorded machine: \
-             {RECORDED_YARDSTICK} M, or {:.1} times as many\n",
-            RECORDED_YARDSTICK / rate
-        );
+/// Another simulator, built for the first four rows.
+struct Peer {
+    name: &'static str,
+    program: PathBuf,
+    /// Simulated seconds of each row.
+    seconds: [u64; 4],
+}
+
+/// Compares segments per second on the rows `names`. `tandem` runs a row and returns its rate.
+pub(crate) fn compare(names: [&str; 4], tandem: impl Fn(usize) -> Option<f64>) {
+    for peer in [ns3(), htsim()] {
+        let peer = match peer {
+            Ok(peer) => peer,
+            Err(reason) => {
+                println!("not compared: {reason}");
+                continue;
+            }
+        };
+        println!("{:<52} {:>8} {:>8} {:>8}", "M segments/s, medians in turns", "Tandem", peer.name, "ratio");
+        for (row, name) in names.iter().enumerate() {
+            let rates: Vec<_> = (0..ROUNDS).filter_map(|_| Some([tandem(row)?, peer.rate(row)?])).collect();
+            let [own, other] = [0, 1].map(|i| crate::median(rates.iter().map(|pair| pair[i]).collect()));
+            println!("{name:<52} {:>8.3} {:>8.3} {:>8.2}", own / 1e6, other / 1e6, own / other);
+        }
+        println!();
     }
 }
 
-/// Prints the recorded figures.
-pub(crate) fn recorded() {
-    println!("recorded on a machine of {RECORDED_YARDSTICK} M events/s, in M segments/s:");
-    println!("{:<52} {:>8} {:>8} {:>18}", "work", "ns-3", "htsim", "htsim, data level");
-    let millions = |rate: Option<f64>| rate.map_or("-".into(), |rate| format!("{:.1}", rate / 1e6));
-    for (name, ns3, htsim, data_level) in RECORDED {
-        println!("{name:<52} {:>8.3} {:>8} {:>18}", ns3 / 1e6, millions(htsim), millions(data_level));
+impl Peer {
+    /// Segments per second of a row.
+    fn rate(&self, row: usize) -> Option<f64> {
+        let arguments = [row.to_string(), self.seconds[row].to_string()];
+        let output = Command::new(&self.program).args(arguments).output().ok()?;
+        let text = String::from_utf8(output.stdout).ok().filter(|_| output.status.success())?;
+        let (segments, wall) = text.trim().split_once(' ')?;
+        Some(segments.parse::<f64>().ok()? / wall.parse::<f64>().ok()?)
     }
-    println!();
 }
 
-/// Repeats the recorded runs of ns-3 if it is installed, and scales `tandem`, the rate of a row, to
-/// the recorded machine. The ratio of the wall times of ns-3 is more accurate than the yardstick.
-/// `tandem` is called before and after each run of ns-3, and its median counts, because other load
-/// affects both.
-pub(crate) fn ns3(tandem: impl Fn(usize) -> Option<f64>) {
+/// ns-3, which needs minutes for all rows although it simulates a part of their time.
+fn ns3() -> Result<Peer, &'static str> {
     let modules = ["ns3-core", "ns3-network", "ns3-internet", "ns3-point-to-point", "ns3-applications"];
     let flags = Command::new("pkg-config").args(["--cflags", "--libs"]).args(modules).output();
-    let Some(flags) = flags.ok().filter(|output| output.status.success()) else {
-        println!("ns-3 is not installed (Debian: libns3-dev libgsl-dev pkg-config): no comparison");
-        return;
-    };
+    let flags = flags.ok().filter(|output| output.status.success());
+    let flags = flags.ok_or("ns-3 is not installed (Debian: libns3-dev libgsl-dev pkg-config)")?;
     let flags = String::from_utf8_lossy(&flags.stdout).into_owned();
-    let flags: Vec<&str> = flags.split_whitespace().collect();
-    let Some(program) = build("ns3", &flags) else {
-        println!("the comparison does not build with the installed ns-3: no comparison");
-        return;
-    };
-    println!(
-        "{:<52} {:>8} {:>10} {:>8} {:>13} {:>10}",
-        "ns-3 on this machine, minutes a row", "wall s", "recorded s", "slower", "Tandem M/s", "there M/s"
-    );
-    for (row, seconds, recorded) in RECORDED_NS3 {
-        let mut rates: Vec<f64> = (0..ROUNDS).filter_map(|_| tandem(row)).collect();
-        let line = output(&program, &[&row.to_string(), seconds]).unwrap_or_default();
-        rates.extend((0..ROUNDS).filter_map(|_| tandem(row)));
-        rates.sort_by(f64::total_cmp);
-        let wall = line.split_whitespace().nth(1).and_then(|wall| wall.parse::<f64>().ok());
-        let (Some(wall), Some(rate)) = (wall, rates.get(rates.len() / 2)) else { continue };
-        let slower = wall / recorded;
-        let name = RECORDED[row].0;
-        let (here, there) = (rate / 1e6, rate * slower / 1e6);
-        println!("{name:<52} {wall:>8.1} {recorded:>10.1} {slower:>8.2} {here:>13.2} {there:>10.2}");
-    }
+    let program = build("ns3", flags.split_whitespace()).ok_or("ns3.cc does not build with this ns-3")?;
+    Ok(Peer { name: "ns-3", program, seconds: [30, 30, 30, 5] })
 }
 
-fn output(program: &Path, arguments: &[&str]) -> Option<String> {
-    let output = Command::new(program).args(arguments).output().ok()?;
-    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+fn htsim() -> Result<Peer, &'static str> {
+    let checkout = std::env::var_os("HTSIM");
+    let checkout = checkout.ok_or("htsim, as HTSIM does not name a built checkout of Broadcom/csg-htsim")?;
+    let sources = Path::new(&checkout).join("sim");
+    if !sources.join("libhtsim.a").exists() {
+        return Err("htsim has no library: make -C $HTSIM/sim CFLAGS='-O2 -std=c++17 -w' libhtsim.a");
+    }
+    let sources = sources.to_str().ok_or("htsim, as its path is not UTF-8")?;
+    let flags = ["-w", "-I", sources, "-L", sources, "-lhtsim"];
+    let program = build("htsim", flags).ok_or("htsim.cc does not build with this htsim")?;
+    Ok(Peer { name: "htsim", program, seconds: [150, 150, 150, 20] })
 }
 
 /// Compiles a C++ program of this example. Returns the path of the executable.
-fn build(name: &str, flags: &[&str]) -> Option<PathBuf> {
+fn build<'a>(name: &str, flags: impl IntoIterator<Item = &'a str>) -> Option<PathBuf> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("examples/peers/{name}.cc"));
     let program = std::env::current_exe().ok()?.with_file_name(format!("peers-{name}"));
     let mut command = Command::new("c++");
     command.args(["-O2", "-std=c++17", "-o"]).arg(&program).arg(&source).args(flags);
-    command.output().ok()?.status.success().then_some(program)
+    command.status().ok()?.success().then_some(program)
 }
