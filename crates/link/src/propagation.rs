@@ -29,6 +29,8 @@ pub(crate) struct Propagation<T> {
     loss: ActiveLoss,
     outages: Outages,
     impairments: Option<Box<ImpairmentModel>>,
+    /// Delay of every packet, if it is fixed and no packet is lost, impaired or reordered.
+    constant_delay: Option<Duration>,
     /// Latest arrival so far. Without reordering, no later packet arrives before it.
     latest_arrival: Instant,
     /// In order of arrival.
@@ -47,14 +49,22 @@ struct InFlight<T> {
 
 impl<T: Clone> Propagation<T> {
     pub(crate) fn new(config: &PropagationConfig<'_>, seed: Seed) -> Self {
+        let loss = ActiveLoss::new(config.loss, seed);
+        let impairments = ImpairmentModel::new(config.impairments, seed);
+        let is_lossless = matches!(loss, ActiveLoss::None) && config.outages.is_empty();
+        let constant_delay = match config.delay {
+            Delay::Fixed(delay) if is_lossless && impairments.is_none() && !config.reorder => Some(delay),
+            _ => None,
+        };
         Self {
             delay: config.delay,
             reorder: config.reorder,
             rng: seed.rng("delay"),
             measured: (Duration::ZERO, Instant::ZERO),
-            loss: ActiveLoss::new(config.loss, seed),
+            loss,
             outages: Outages::new(config.outages),
-            impairments: ImpairmentModel::new(config.impairments, seed),
+            impairments,
+            constant_delay,
             latest_arrival: Instant::ZERO,
             in_flight: VecDeque::new(),
             log: Span::current(),
@@ -64,6 +74,25 @@ impl<T: Clone> Propagation<T> {
     /// Accepts a transmitted packet. `latency` is extra delay of this packet from a trace.
     #[inline]
     pub(crate) fn send(
+        &mut self,
+        packet: Transmission,
+        latency: Duration,
+        make: impl FnOnce() -> T,
+        stats: &mut LinkStats,
+    ) {
+        match self.constant_delay {
+            Some(delay) => {
+                let arrival = (packet.end + latency + delay).max(self.latest_arrival);
+                self.latest_arrival = arrival;
+                self.in_flight.push_back(InFlight { arrival, item: make(), size: packet.size });
+            }
+            None => self.send_by_models(packet, latency, make, stats),
+        }
+    }
+
+    /// Applies the models of loss, impairments and delay to a packet.
+    #[inline(never)]
+    fn send_by_models(
         &mut self,
         packet: Transmission,
         latency: Duration,
@@ -92,7 +121,6 @@ impl<T: Clone> Propagation<T> {
             arrival = self.latest_arrival;
         }
         self.latest_arrival = arrival;
-        // Construct the item in place: this branch takes nearly every packet.
         self.in_flight.push_back(InFlight { arrival, item: make(), size: packet.size });
     }
 
@@ -191,7 +219,6 @@ impl<T: Clone> Propagation<T> {
         self.in_flight.len()
     }
 
-    #[inline]
     fn draw_delay(&mut self, now: Instant) -> Duration {
         match self.delay {
             Delay::Fixed(delay) => delay,

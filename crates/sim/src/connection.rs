@@ -182,6 +182,12 @@ impl Connection {
         self.deadlines = [rejoin.min(request), response];
     }
 
+    /// Events of an end's endpoint wait to be handled, or its deadline has come.
+    #[inline]
+    pub(crate) fn has_events(&mut self, now: Instant, end: End) -> bool {
+        self.end(end).has_events() || self.deadlines[end as usize] <= now
+    }
+
     /// The timer of an end has fired.
     pub(crate) fn on_end_timer(&mut self, now: Instant, end: End) {
         self.scheduled[end as usize] = Instant::MAX;

@@ -10,14 +10,6 @@ use radio::Direction;
 use units::Instant;
 use wire::{Segment, Span};
 
-/// Where a departing segment went.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NextHop {
-    /// Onto a medium; or it was dropped because the interface is down.
-    Medium,
-    Middleboxes,
-}
-
 /// State that a departing segment touches.
 pub(crate) struct Egress<'a> {
     pub(crate) now: Instant,
@@ -31,12 +23,12 @@ pub(crate) struct Egress<'a> {
 
 impl Egress<'_> {
     #[inline]
-    pub(crate) fn send(self, label: PacketLabel, segment: &Segment<Span>) -> NextHop {
+    pub(crate) fn send(&mut self, label: PacketLabel, segment: &Segment<Span>) {
         let size = segment.wire_len() as u32 + IP_HEADER_BYTES;
         let path = &mut self.network.paths[label.path()];
         if !label.is_down() {
             if !path.present {
-                return NextHop::Medium;
+                return;
             }
             path.count(self.now, Direction::Up, size);
             path.payload_up += u64::from(segment.payload.len);
@@ -44,16 +36,17 @@ impl Egress<'_> {
                 capture.packet(self.now, usize::from(label.connection), label.path(), false, segment);
             }
         }
-        if let Some((side, recorder)) = self.recorder {
-            record_departure(recorder, self.now, side, segment);
+        if let Some((side, recorder)) = &mut self.recorder {
+            record_departure(recorder, self.now, *side, segment);
         }
         if let Some(middleboxes) = path.middleboxes.as_mut().filter(|_| label.is_down()) {
             middleboxes.push(self.now, label.passing(segment));
-            return NextHop::Middleboxes;
+            let source = EventSource::Middleboxes(label.path());
+            self.queue.set(self.slots.of(source), middleboxes.next());
+            return;
         }
         let scheduler = MediumScheduler { queue: self.queue, slots: self.slots };
         self.network.send(self.now, size, label, segment, scheduler);
-        NextHop::Medium
     }
 }
 

@@ -126,6 +126,7 @@ impl<S> EventQueue<S> {
         self.set_in_heap(slot, at);
     }
 
+    #[inline(never)]
     fn set_in_heap(&mut self, slot: Slot, at: Option<Instant>) {
         let position = self.position[slot.index()];
         match (position, at) {

@@ -40,7 +40,7 @@ impl<T: Clone> Medium<T> {
     pub fn push_with(&mut self, now: Instant, station: usize, size: u32, make: impl FnOnce() -> T) -> bool {
         match self {
             Self::Link(link) => link.push_with(now, size, make),
-            Self::Cell(cell) => cell.push(now, station, size, make()),
+            Self::Cell(cell) => push_to_cell(cell, now, station, size, make),
         }
     }
 
@@ -110,6 +110,18 @@ impl<T: Clone> Medium<T> {
             Self::Cell(cell) => cell.stats(station),
         }
     }
+}
+
+/// Out of line, so that the code for links stays small.
+#[inline(never)]
+fn push_to_cell<T: Clone>(
+    cell: &mut Cell<T>,
+    now: Instant,
+    station: usize,
+    size: u32,
+    make: impl FnOnce() -> T,
+) -> bool {
+    cell.push(now, station, size, make())
 }
 
 /// Builds the media of an experiment, cells first, and the ports of each path. The same seed gives

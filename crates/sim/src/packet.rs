@@ -66,7 +66,7 @@ pub(crate) enum Packet {
 /// | `ts_value`, `ts_echo` | timestamps option | same |
 /// | the others | TCP header, ECN field, label | same |
 ///
-/// Fields of an absent option hold an old value.
+/// Fields of an absent option are zero.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PackedSegment {
     payload: Span,
@@ -172,56 +172,31 @@ impl PackedSegment {
     /// Packs all of a segment that [fits](Self::fits_except_sack) but its SACK blocks.
     #[inline]
     fn new(label: PacketLabel, segment: &Segment<Span>) -> Self {
-        let mut packed = Self {
-            payload: Span::empty(),
-            dsn: 0,
-            ssn: 0,
-            data_ack: 0,
-            seq: 0,
-            ack: 0,
-            ts_value: 0,
-            ts_echo: 0,
-            source: 0,
-            destination: 0,
-            window: 0,
-            flags: Flags::default(),
-            ecn: Ecn::NotEct,
-            contents: 0,
+        let timestamps = segment.timestamps.unwrap_or(TimestampOption { value: 0, echo: 0 });
+        let dss = segment.dss.unwrap_or_default();
+        let (dsn, ssn) = dss.mapping.map_or((0, 0), |map| (map.dsn, map.ssn));
+        let bit = |is_present, bit| if is_present { bit } else { 0 };
+        let contents = bit(segment.timestamps.is_some(), HAS_TIMESTAMPS)
+            + bit(segment.dss.is_some(), HAS_DSS)
+            + bit(dss.data_ack.is_some(), HAS_DATA_ACK)
+            + bit(dss.mapping.is_some(), HAS_MAPPING);
+        Self {
+            payload: segment.payload,
+            dsn,
+            ssn,
+            data_ack: dss.data_ack.unwrap_or(0) as u32,
+            seq: segment.seq,
+            ack: segment.ack,
+            ts_value: timestamps.value,
+            ts_echo: timestamps.echo,
+            source: segment.source,
+            destination: segment.destination,
+            window: segment.window,
+            flags: segment.flags,
+            ecn: segment.ecn,
+            contents,
             label,
-        };
-        packed.fill(label, segment);
-        packed
-    }
-
-    /// Sets the fields of a blank packet.
-    #[inline]
-    fn fill(&mut self, label: PacketLabel, segment: &Segment<Span>) {
-        let mut contents = 0;
-        if let Some(timestamps) = segment.timestamps {
-            contents |= HAS_TIMESTAMPS;
-            (self.ts_value, self.ts_echo) = (timestamps.value, timestamps.echo);
         }
-        if let Some(dss) = &segment.dss {
-            contents |= HAS_DSS;
-            if let Some(ack) = dss.data_ack {
-                contents |= HAS_DATA_ACK;
-                self.data_ack = ack as u32;
-            }
-            if let Some(map) = dss.mapping {
-                contents |= HAS_MAPPING;
-                (self.dsn, self.ssn) = (map.dsn, map.ssn);
-            }
-        }
-        self.payload = segment.payload;
-        self.seq = segment.seq;
-        self.ack = segment.ack;
-        self.source = segment.source;
-        self.destination = segment.destination;
-        self.window = segment.window;
-        self.flags = segment.flags;
-        self.ecn = segment.ecn;
-        self.contents = contents;
-        self.label = label;
     }
 
     /// Packs a segment with its SACK blocks; `None` if it does not fit.

@@ -4,7 +4,7 @@ use crate::background::Background;
 use crate::capture::Capture;
 use crate::connection::{Connection, End, TransportConfigs};
 use crate::delivery::DeliveryRecorder;
-use crate::egress::{Egress, NextHop};
+use crate::egress::Egress;
 use crate::event_queue::EventQueue;
 use crate::event_source::{EventSlots, EventSource};
 use crate::experiment::{Experiment, Setup};
@@ -112,18 +112,32 @@ impl<'a> World<'a> {
     /// end is not touched: it sees the packets when they arrive.
     pub(crate) fn settle_end(&mut self, i: usize, end: End) {
         loop {
-            while let Some(path) = self.send_segments(i, end) {
-                self.schedule_middleboxes(path);
+            if self.connections[i].end(end).has_transmit() {
+                self.send_segments(i, end);
             }
-            let had_events = match end {
-                End::Client => self.handle_client_events(i),
-                End::Server => self.handle_server_events(i),
-            };
-            if !had_events {
+            if !self.connections[i].has_events(self.now, end) || !self.handle_events(i, end) {
                 break;
             }
         }
         self.schedule_end_timer(i, end);
+    }
+
+    #[inline(never)]
+    fn send_segments(&mut self, i: usize, end: End) {
+        let connection = &mut self.connections[i];
+        let (side, first_path) = (connection.side(end), connection.first_path);
+        let mut egress = Egress {
+            now: self.now,
+            network: &mut self.network,
+            queue: &mut self.queue,
+            slots: &self.slots,
+            capture: &mut self.capture,
+            recorder: self.delivery_recorders.get_mut(i).map(|recorder| (side, recorder)),
+        };
+        connection.end(end).transmit_all(self.now, &mut self.outgoing, |path, segment| {
+            let path = first_path + path.index();
+            egress.send(PacketLabel::new(i, path, end == End::Server), segment);
+        });
     }
 
     /// Moves the timer of an end forward if it has to fire earlier. A timer that is put off, as by
@@ -141,30 +155,13 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Sends the segments of an end. Returns early with the path whose middleboxes took one and
-    /// need to be scheduled; call again for the rest.
-    #[inline]
-    fn send_segments(&mut self, i: usize, end: End) -> Option<usize> {
-        let connection = &mut self.connections[i];
-        let first_path = connection.first_path;
-        let side = (!self.delivery_recorders.is_empty()).then(|| connection.side(end));
-        let endpoint = connection.end(end);
-        while let Some(path) = endpoint.transmit_into(self.now, &mut self.outgoing) {
-            let egress = Egress {
-                now: self.now,
-                network: &mut self.network,
-                queue: &mut self.queue,
-                slots: &self.slots,
-                capture: &mut self.capture,
-                recorder: side.map(|side| (side, &mut self.delivery_recorders[i])),
-            };
-            let path = first_path + path.index();
-            let label = PacketLabel::new(i, path, end == End::Server);
-            if egress.send(label, &self.outgoing) == NextHop::Middleboxes {
-                return Some(path);
-            }
+    /// Handles the events of an end's endpoint and due rejoins. Returns true if there were any.
+    #[inline(never)]
+    fn handle_events(&mut self, i: usize, end: End) -> bool {
+        match end {
+            End::Client => self.handle_client_events(i),
+            End::Server => self.handle_server_events(i),
         }
-        None
     }
 
     /// Handles events of the client's endpoint and due rejoins. Returns true if there were any.

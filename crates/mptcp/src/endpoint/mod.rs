@@ -4,6 +4,7 @@
 //! `fallback`, `path_manager`, `receiver_driven` and `timers` hold the state; `input`, `output` and
 //! `timeouts` handle segments and time; the other modules handle one concern each.
 
+mod burst;
 mod close;
 mod coupling;
 mod data_receiver;
@@ -100,8 +101,8 @@ pub struct SubflowInfo {
 ///   [`set_offload`](Self::set_offload), [`set_energy_costs`](Self::set_energy_costs),
 ///   [`announce`](Self::announce), [`withdraw`](Self::withdraw).
 /// - **Drain**, after every call above: [`poll_transmit`](Self::poll_transmit) or
-///   [`transmit_into`](Self::transmit_into) until `None`, then [`poll_event`](Self::poll_event)
-///   until `None`.
+///   [`transmit_into`](Self::transmit_into) until `None`, or [`transmit_all`](Self::transmit_all);
+///   then [`poll_event`](Self::poll_event) until `None`.
 /// - **Timers**: after draining, [`poll_timeout`](Self::poll_timeout) tells the latest time for
 ///   [`handle_timeout`](Self::handle_timeout). The time may change with every call.
 /// - **Inspect**, at any time: [`mode`](Self::mode), [`is_closed`](Self::is_closed),
@@ -286,6 +287,12 @@ impl<P: Payload> Endpoint<P> {
     fn report(&mut self, event: Event) {
         debug!(parent: &self.log, "{event:?}");
         self.events.push_back(event);
+    }
+
+    /// [`poll_event`](Self::poll_event) would return an event.
+    #[inline]
+    pub fn has_events(&self) -> bool {
+        !self.events.is_empty()
     }
 
     /// Returns the next event, if any.

@@ -1,6 +1,7 @@
 //! Transmitted segments: which one is next. `segment` builds them.
 
 use super::Endpoint;
+use super::burst::Burst;
 use super::data_sender::FastPath;
 use super::event::Mode;
 use crate::PathId;
@@ -12,6 +13,8 @@ use wire::{Flags, Payload, Segment};
 enum Transmission<P> {
     /// A chunk at a subflow offset.
     Data(u64, Chunk<P>),
+    /// The same by the fast path; more chunks of this many bytes may follow.
+    Burst(u64, Chunk<P>, u64),
     /// A reset, a SYN, the handshake's ACK or an MPTCP signal.
     Control,
     /// A DATA_FIN or a window probe.
@@ -32,10 +35,24 @@ impl<P: Payload> Endpoint<P> {
     /// content is overwritten. It saves the copy of a segment for callers that send many.
     #[inline]
     pub fn transmit_into(&mut self, now: Instant, segment: &mut Segment<P>) -> Option<PathId> {
-        if self.transmit_pending { self.transmit(now, segment) } else { None }
+        self.transmit(now, segment).map(|(path, _)| path)
     }
 
-    fn transmit(&mut self, now: Instant, segment: &mut Segment<P>) -> Option<PathId> {
+    /// There may be a segment to send.
+    #[inline]
+    pub fn has_transmit(&self) -> bool {
+        self.transmit_pending
+    }
+
+    /// Writes the next segment. Returns its path, and the burst that it begins.
+    pub(super) fn transmit(
+        &mut self,
+        now: Instant,
+        segment: &mut Segment<P>,
+    ) -> Option<(PathId, Option<Burst>)> {
+        if !self.transmit_pending {
+            return None;
+        }
         if self.last_failure.is_some() {
             self.await_subflow(now);
         }
@@ -45,8 +62,14 @@ impl<P: Payload> Endpoint<P> {
             // The peer may answer this segment with an acknowledgement.
             subflow.reset_idle_acks();
         }
+        let mut burst = None;
         match transmission {
             Transmission::Data(offset, chunk) => {
+                self.arm_data_retransmission(now);
+                self.build_data(now, i, offset, chunk, segment);
+            }
+            Transmission::Burst(offset, chunk, len) => {
+                burst = Some(Burst { subflow: i, len });
                 self.arm_data_retransmission(now);
                 self.build_data(now, i, offset, chunk, segment);
             }
@@ -54,7 +77,7 @@ impl<P: Payload> Endpoint<P> {
             Transmission::DataLevel => *segment = self.build_data_level(now, i),
             Transmission::Acknowledgement => self.build_due_acknowledgement(now, i, segment),
         }
-        Some(self.subflows[i].path())
+        Some((self.subflows[i].path(), burst))
     }
 
     /// Chooses the next transmission and its subflow. Acknowledgements come last, because every
@@ -100,8 +123,8 @@ impl<P: Payload> Endpoint<P> {
     /// Chooses the next chunk of the stream, or a FIN.
     fn next_of_stream(&mut self, now: Instant) -> Option<(usize, Transmission<P>)> {
         match self.data_sender.schedule_fast(now, &mut self.subflows) {
-            FastPath::Sent(i, offset, chunk) => {
-                return Some((i, Transmission::Data(offset, chunk)));
+            FastPath::Sent(i, offset, chunk, len) => {
+                return Some((i, Transmission::Burst(offset, chunk, len)));
             }
             FastPath::NoRoom => {}
             FastPath::NotApplicable => {

@@ -26,8 +26,9 @@ const NO_CANDIDATE: Candidate = Candidate {
 
 /// Outcome of the fast send path.
 pub(in crate::endpoint) enum FastPath<P> {
-    /// The chunk was sent by this subflow at this subflow offset.
-    Sent(usize, u64, Chunk<P>),
+    /// The chunk was sent by this subflow at this subflow offset. More chunks of this many bytes
+    /// may follow.
+    Sent(usize, u64, Chunk<P>, u64),
     /// The fast path applies, and no congestion window has room.
     NoRoom,
     /// The fast path does not apply; no state was changed.
@@ -72,15 +73,37 @@ impl<P: Payload> DataSender<P> {
             waiting.for_each(|subflow| subflow.sender_mut().set_cwnd_limited());
             return FastPath::NoRoom;
         };
-        let Some(payload) = self.buffer.slice(self.next, len) else {
-            return FastPath::NotApplicable;
-        };
+        match self.send_directly(now, len, subflow) {
+            Some((offset, chunk)) => FastPath::Sent(fastest.1, offset, chunk, len),
+            None => FastPath::NotApplicable,
+        }
+    }
+
+    /// Sends the next `len` bytes after those of [`schedule_fast`](Self::schedule_fast), over the
+    /// same subflow, if it would choose that again.
+    #[inline]
+    pub(in crate::endpoint) fn extend_burst(
+        &mut self,
+        now: Instant,
+        len: u64,
+        subflow: &mut Subflow<P>,
+    ) -> Option<(u64, Chunk<P>)> {
+        let end = self.next + len;
+        let fits =
+            end <= self.buffer.end().min(self.window_end) && subflow.sender().available_window() >= len;
+        if fits { self.send_directly(now, len, subflow) } else { None }
+    }
+
+    /// Sends up to `len` bytes past the queue of `subflow`. Returns their offset in the subflow.
+    #[inline]
+    fn send_directly(&mut self, now: Instant, len: u64, subflow: &mut Subflow<P>) -> Option<(u64, Chunk<P>)> {
+        let payload = self.buffer.slice(self.next, len)?;
         let chunk = Chunk { data: self.next, payload, fin: false, cut: Cut::default() };
         self.next = chunk.end();
         subflow.set_copied_until(self.next);
         trace!(target: LOG_TARGET, parent: subflow.log(), data = chunk.data, len, "chosen");
         let offset = subflow.sender_mut().send_directly(now, &chunk);
-        FastPath::Sent(fastest.1, offset, chunk)
+        Some((offset, chunk))
     }
 
     /// Assigns one chunk to a subflow and returns the subflow. `None` without data to send or a

@@ -1,6 +1,6 @@
 //! Loss detection on the scoreboard, and the effect of a timeout.
 
-use super::{DUP_THRESH, LOST, REINJECTED, REPEATED, RETRANSMITTED, SACKED, Scoreboard};
+use super::{DUP_THRESH, LOST, REINJECTED, REPEATED, RETRANSMITTED, SACKED, Scoreboard, Sent};
 use units::Instant;
 use wire::{Payload, SackBlocks};
 
@@ -20,6 +20,7 @@ impl<P: Payload> Scoreboard<P> {
         if self.sacked == 0 || self.highest_sacked <= self.judged {
             return;
         }
+        self.skip_sacked();
         let mut i = self.index_of(self.highest_sacked);
         let (mut segments, mut bytes) = (0, 0);
         while i > 0 {
@@ -44,6 +45,14 @@ impl<P: Payload> Scoreboard<P> {
             self.mark_lost(at);
         }
         self.judged = self.judged.max(edge);
+    }
+
+    /// Sacked segments need no judgement. Without this, each acknowledgement of a recovery would walk
+    /// over all that were sacked before.
+    fn skip_sacked(&mut self) {
+        let first = self.index_of(self.judged);
+        let sacked = self.sent.range(first..).take_while(|sent| sent.has(SACKED));
+        self.judged = sacked.last().map_or(self.judged, Sent::end);
     }
 
     /// Marks segment `i` as lost unless it is sacked or lost already.
