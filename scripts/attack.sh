@@ -3,6 +3,7 @@
 #
 # Each part is a test or a fuzz target; a variable sets its length:
 #   TANDEM_FUZZ_SECONDS  seconds of libFuzzer for each target        60
+#   TANDEM_FUZZ_TARGETS  targets of fuzz and coverage                all
 #   TANDEM_SEEDS         connections of the soak                     1000000
 #   TANDEM_MUTANTS       mutated files for the program               100000
 #   TANDEM_PAGE_MUTANTS  mutated inputs of the page's parsers        20000
@@ -19,13 +20,17 @@ export TANDEM_FAULTS="${TANDEM_FAULTS:-1000}"
 export TANDEM_LOAD_CONNECTIONS="${TANDEM_LOAD_CONNECTIONS:-10000}"
 export TANDEM_LOAD_SECONDS="${TANDEM_LOAD_SECONDS:-600}"
 
+targets() {
+    echo "${TANDEM_FUZZ_TARGETS:-$(cargo +nightly fuzz list)}"
+}
+
 fuzz() {
     if ! cargo +nightly fuzz --version >/dev/null 2>&1; then
         echo "not run: fuzzing needs a nightly compiler and \`cargo install cargo-fuzz\`" >&2
         return 1
     fi
     found=
-    for target in $(cargo +nightly fuzz list); do
+    for target in $(targets); do
         echo "== fuzz $target"
         mkdir -p "fuzz/corpus/$target" "fuzz/seeds/$target"
         # A finding ends its target only: the others run, and the part fails in the end.
@@ -52,7 +57,7 @@ coverage() {
     built="target/$host/coverage/$host/release"
     [ -d "$built" ] || built="fuzz/$built"
     profiles= objects=
-    for target in $(cargo +nightly fuzz list); do
+    for target in $(targets); do
         mkdir -p "fuzz/corpus/$target" "fuzz/seeds/$target"
         cargo +nightly fuzz coverage "$target" "fuzz/corpus/$target" "fuzz/seeds/$target" >/dev/null 2>&1 ||
             { echo "no coverage of $target" >&2; return 1; }

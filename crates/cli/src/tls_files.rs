@@ -6,7 +6,7 @@ use std::fs;
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use tls::{ClientTls, Identity, Invalid, ServerTls};
+use tls::{ClientAuthority, ClientTls, Identity, Invalid, ServerTls};
 
 /// TLS of listeners; `None` without `--tls-cert`.
 pub(crate) fn server(options: &ServerTlsOptions) -> Result<Option<ServerTls>, Failure> {
@@ -14,11 +14,14 @@ pub(crate) fn server(options: &ServerTlsOptions) -> Result<Option<ServerTls>, Fa
     let certificate = public("--tls-cert", certificate)?;
     let key = secret("--tls-key", key)?;
     let clients = options.clients.as_deref().map(|file| public("--tls-clients", file)).transpose()?;
+    let crl = options.crl.as_deref().map(|file| public("--tls-crl", file)).transpose()?;
     let identity = Identity { certificate: &certificate, key: &key };
-    ServerTls::new(identity, clients.as_deref()).map(Some).map_err(|(part, reason)| {
+    let clients = clients.as_ref().map(|ca| ClientAuthority { ca, crl: crl.as_deref() });
+    ServerTls::new(identity, clients).map(Some).map_err(|(part, reason)| {
         let (option, file) = match part {
             "key" => ("--tls-key", &options.key),
             "client_ca" => ("--tls-clients", &options.clients),
+            "crl" => ("--tls-crl", &options.crl),
             _ => ("--tls-cert", &options.certificate),
         };
         invalid(option, file.as_deref(), &reason)
@@ -58,7 +61,8 @@ fn client_with_name(options: &ClientTlsOptions, name: Option<&str>) -> Result<Cl
 
 /// Files of a listener. Their changes are followed.
 pub(crate) fn files_of_server(options: &ServerTlsOptions) -> Vec<PathBuf> {
-    [&options.certificate, &options.key, &options.clients].into_iter().flatten().cloned().collect()
+    let files = [&options.certificate, &options.key, &options.clients, &options.crl];
+    files.into_iter().flatten().cloned().collect()
 }
 
 /// Files of a client. Their changes are followed.
@@ -91,14 +95,20 @@ fn secret(option: &str, path: &Path) -> Result<String, Failure> {
 fn public(option: &str, path: &Path) -> Result<String, Failure> {
     fs::read_to_string(path).map_err(|error| Failure::Unreadable {
         message: format!("{option}: cannot read {}: {}", path.display(), reason(&error)),
-        hint: "expected a file with certificates in PEM".to_owned(),
+        hint: format!("expected a file with {} in PEM", content_of(option)),
     })
+}
+
+fn content_of(option: &str) -> &'static str {
+    if option.ends_with("crl") { "certificate revocation lists" } else { "certificates" }
 }
 
 fn invalid(option: &str, path: Option<&Path>, reason: &str) -> Failure {
     let file = path.map(|path| format!(" {}", path.display())).unwrap_or_default();
     let expected = if option.ends_with("key") {
         "expected the private key of the certificate, in PEM"
+    } else if option == "--tls-crl" {
+        "expected the valid certificate revocation list of each CA of --tls-clients, in PEM"
     } else {
         "expected certificates in PEM"
     };

@@ -100,7 +100,13 @@ pub fn run(
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let listener = tokio::net::TcpListener::from_std(listener)?;
-        let server = Server { limits: Limits::public(), log: config.log.clone(), tls: config.tls.clone() };
+        let server = Server {
+            limits: Limits::public(),
+            log: config.log.clone(),
+            tls: config.tls.clone(),
+            ..Server::default()
+        };
+        let tls_failures = Arc::clone(&server.tls_failures);
         let (limits, kept) = (config.retention, store.clone());
         let sweep = tokio::spawn(async move {
             let mut ticks = tokio::time::interval(RETENTION_INTERVAL);
@@ -111,7 +117,7 @@ pub fn run(
                 let _ = tokio::task::spawn_blocking(move || store.retain(limits)).await;
             }
         });
-        let site = Arc::new(routes::Site::new(config, store));
+        let site = Arc::new(routes::Site::new(config, store, tls_failures));
         let respond = move |peer, request| Arc::clone(&site).respond(peer, request);
         server.run(listener, respond, stop).await;
         sweep.abort();

@@ -2,7 +2,7 @@
 
 use proxy::credentials::Credential;
 use proxy::users::{Users, edit};
-use tls::{ClientTls, Identity, ServerTls};
+use tls::{ClientAuthority, ClientTls, Identity, ServerTls};
 
 /// Upper limit of the memory of a hash in KiB: a verification must not exhaust the host.
 const MAX_HASH_KIB: u64 = 256 << 10;
@@ -48,21 +48,24 @@ pub fn proxy_credentials(bytes: &[u8]) {
     }
 }
 
-/// Fuzz target: PEM files. Certificate, key, CA and server name are separated by zero bytes.
+/// Fuzz target: PEM files. Certificate, key, CA, server name and revocation lists are separated by
+/// zero bytes.
 pub fn proxy_tls(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let mut parts = text.split('\0');
     let mut next = || parts.next().unwrap_or_default();
-    let (certificate, key, ca, name) = (next(), next(), next(), next());
+    let (certificate, key, ca, name, crl) = (next(), next(), next(), next(), next());
     let identity = Identity { certificate, key };
     let server = ServerTls::new(identity, None);
-    let strict = ServerTls::new(identity, Some(ca));
+    let strict = ServerTls::new(identity, Some(ClientAuthority { ca, crl: None }));
+    let revoking = ServerTls::new(identity, Some(ClientAuthority { ca, crl: Some(crl) }));
     let client = ClientTls::new(Some(ca), Some(name), Some(identity));
     if let Ok(strict) = &strict {
         assert!(strict.verifies_clients() && server.is_ok());
         assert!(ClientTls::new(Some(ca), None, None).is_ok());
     }
-    for (place, reason) in [server.err(), strict.err(), client.err()].into_iter().flatten() {
+    assert!(revoking.is_err() || strict.is_ok());
+    for (place, reason) in [server.err(), strict.err(), revoking.err(), client.err()].into_iter().flatten() {
         assert!(!place.is_empty() && !reason.is_empty(), "rejected without a message");
         let secret = key.lines().map(str::trim).find(|line| line.len() > 32 && !line.contains("-----"));
         // A message may name the server, and the input may repeat the key there.

@@ -306,12 +306,19 @@ fn proxy_file_targets_do_not_panic() {
     run_target("proxy_users", &users, env_number("TANDEM_SEEDS", 20_000));
     let credentials = include_bytes!("../../../fuzz/seeds/proxy_credentials/both").to_vec();
     run_target("proxy_credentials", &[credentials], env_number("TANDEM_SEEDS", 20_000));
-    let files = include_str!("../../../fuzz/seeds/proxy_tls/valid");
-    let parts: Vec<&str> = files.split('\0').collect();
-    let identity = tls::Identity { certificate: parts[0], key: parts[1] };
-    assert!(tls::ServerTls::new(identity, Some(parts[2])).is_ok());
+    let [files, revoking] = [
+        include_str!("../../../fuzz/seeds/proxy_tls/valid"),
+        include_str!("../../../fuzz/seeds/proxy_tls/revoking"),
+    ];
+    for files in [files, revoking] {
+        let parts: Vec<&str> = files.split('\0').collect();
+        let identity = tls::Identity { certificate: parts[0], key: parts[1] };
+        let clients = tls::ClientAuthority { ca: parts[2], crl: parts.get(4).copied() };
+        assert!(tls::ServerTls::new(identity, Some(clients)).is_ok());
+    }
+    let files = [files, revoking].map(|files| files.as_bytes().to_vec());
     // Keys are expensive to read.
-    run_target("proxy_tls", &[files.as_bytes().to_vec()], env_number("TANDEM_SEEDS", 5000) / 5);
+    run_target("proxy_tls", &files, env_number("TANDEM_SEEDS", 5000) / 5);
 }
 
 /// Manifests of every form of segment addressing.

@@ -24,6 +24,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::{Duration, Instant};
+use tls::{FailureCounts, ServerTls};
 use tokio::net::TcpStream;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinHandle;
@@ -75,6 +76,9 @@ pub(crate) struct Shared {
     log: RwLock<Option<Arc<AccessLog>>>,
     log_limit: LogLimit,
     pub(crate) logins: Logins,
+    /// TLS of the present configuration. Connections follow its revocations.
+    pub(crate) tls: watch::Sender<Option<ServerTls>>,
+    pub(crate) tls_failures: FailureCounts,
     began: Instant,
     /// Division of the descriptors of this process, once listeners are open.
     descriptors: OnceLock<Descriptors>,
@@ -87,6 +91,8 @@ impl Shared {
         Self {
             dialer: Dialer::new(&config),
             logins: Logins::new(config.clients.users.clone()),
+            tls: watch::Sender::new(config.tls.clone()),
+            tls_failures: FailureCounts::default(),
             config: RwLock::new(Arc::new(config)),
             counters: Arc::default(),
             latencies: LiveLatencies::default(),
@@ -203,6 +209,12 @@ impl Shared {
             most_connections: self.connection_limit(&config),
             totals: self.counters.totals(),
             latencies: self.latencies.snapshot(),
+            tls_failures: self
+                .tls_failures
+                .each()
+                .into_iter()
+                .map(|(reason, count)| (reason.to_owned(), count))
+                .collect(),
         }
     }
 
@@ -368,6 +380,7 @@ impl Server {
         let unapplied = self.shared.keys_for_restart(&config);
         self.shared.warn_of_greedy_clients(&config);
         self.shared.logins.replace_users(config.clients.users.clone());
+        self.shared.tls.send_replace(config.tls.clone());
         if let Some(descriptors) = self.shared.descriptors.get() {
             self.shared.dialer.resize(&config, descriptors);
         }

@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsStream;
+use tokio_rustls::rustls::pki_types::CertificateDer;
 
 /// Plaintext read from a TLS stream at once: the size of a record.
 pub(crate) const RECORD_BYTES: usize = 16 << 10;
@@ -56,6 +57,14 @@ impl Stream {
             Self::Tcp(tcp) => Some(tcp),
             Self::Tls(_) => None,
         }
+    }
+
+    /// Certificates that the client of a session has presented, its own first.
+    pub(crate) fn peer_certificates(&self) -> Vec<CertificateDer<'static>> {
+        let Self::Tls(tls) = self else { return Vec::new() };
+        let session = tls.session();
+        let certificates = session.get_ref().1.peer_certificates().unwrap_or_default();
+        certificates.iter().map(|one| one.clone().into_owned()).collect()
     }
 
     pub(crate) fn local_addr(&self) -> io::Result<SocketAddr> {

@@ -12,12 +12,12 @@ use tokio::time::{Instant, timeout_at};
 /// Time for a client to read why its handshake failed.
 const LINGER: Duration = Duration::from_secs(1);
 
-/// Accepts a session. A failure returns the closed connection and the reason.
+/// Accepts a session. A failure returns the closed connection and the error.
 pub(crate) async fn accept_until(
     tls: &ServerTls,
     deadline: Instant,
     tcp: TcpStream,
-) -> Result<Stream, (Stream, String)> {
+) -> Result<Stream, (Stream, io::Error)> {
     let tcp = Arc::new(tcp);
     let error = match timeout_at(deadline, tls.accept(SharedTcp(Arc::clone(&tcp)))).await {
         Ok(Ok(session)) => return Ok(Stream::of_session(tcp, session.into())),
@@ -28,7 +28,7 @@ pub(crate) async fn accept_until(
     let stream = Stream::Tcp(tcp);
     // The client can read the alert, which a reset would discard.
     lingering_close(&stream, LINGER).await;
-    Err((stream, tls::handshake_reason(&error)))
+    Err((stream, error))
 }
 
 /// Opens a session with `host` over a connection.

@@ -41,6 +41,9 @@ pub fn reason(error: &io::Error) -> Option<String> {
         Error::NoCertificatesPresented => "it presents no certificate".to_owned(),
         Error::AlertReceived(alert) => alert_reason(*alert),
         Error::InvalidMessage(_) => "it does not speak TLS".to_owned(),
+        Error::InvalidCertRevocationList(error) => {
+            format!("the revocation list for its certificate is invalid: {error:?}")
+        }
         error => format!("TLS: {error}"),
     };
     Some(text)
@@ -56,6 +59,11 @@ fn certificate_reason(error: &CertificateError) -> String {
         }
         CertificateError::UnknownIssuer | CertificateError::BadSignature => {
             "its certificate is signed by an unknown CA".to_owned()
+        }
+        CertificateError::Revoked => "its certificate is revoked".to_owned(),
+        CertificateError::UnknownRevocationStatus => "no revocation list covers its certificate".to_owned(),
+        CertificateError::ExpiredRevocationList | CertificateError::ExpiredRevocationListContext { .. } => {
+            "the revocation list for its certificate has expired, by the clock of this host".to_owned()
         }
         CertificateError::NotValidForNameContext { expected, presented } => {
             let names = if presented.is_empty() { "no name".to_owned() } else { presented.join(", ") };
@@ -74,6 +82,7 @@ fn alert_reason(alert: AlertDescription) -> String {
         AlertDescription::CertificateRequired => "it demands a client certificate".to_owned(),
         AlertDescription::UnknownCA => "it does not know the CA of our certificate".to_owned(),
         AlertDescription::CertificateExpired => "it reports that our certificate has expired".to_owned(),
+        AlertDescription::CertificateRevoked => "it reports that our certificate is revoked".to_owned(),
         AlertDescription::BadCertificate
         | AlertDescription::DecryptError
         | AlertDescription::CertificateUnknown

@@ -5,19 +5,25 @@
 //! this crate, so that both have the same protocol versions, limits and messages.
 
 mod failure;
+mod failure_counts;
+mod revocation;
 
 pub use failure::{handshake_reason, is_unknown_ca, reason, source_reason};
+pub use failure_counts::FailureCounts;
 
 use core::fmt;
 use sha2::{Digest, Sha256};
 use std::io;
 use std::sync::Arc;
+use std::time::SystemTime;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::watch;
 use tokio_rustls::rustls::crypto::{CryptoProvider, ring};
 use tokio_rustls::rustls::pki_types::pem::PemObject;
-use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use tokio_rustls::rustls::server::WebPkiClientVerifier;
-use tokio_rustls::rustls::{ClientConfig, Error, RootCertStore, ServerConfig};
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use tokio_rustls::rustls::server::danger::ClientCertVerifier;
+use tokio_rustls::rustls::server::{NoServerSessionStorage, VerifierBuilderError, WebPkiClientVerifier};
+use tokio_rustls::rustls::{CertificateError, ClientConfig, Error, RootCertStore, ServerConfig};
 use tokio_rustls::{TlsAcceptor, TlsConnector, client, server};
 
 /// Ciphertext and plaintext that a session may hold for a slow peer, in bytes.
@@ -32,15 +38,25 @@ pub struct Identity<'a> {
     pub key: &'a str,
 }
 
-/// Invalid TLS file: its part (`certificate`, `key`, `ca`, `client_ca`, `server_name`), and the reason.
+/// Texts of PEM files by which clients are verified.
+#[derive(Debug, Clone, Copy)]
+pub struct ClientAuthority<'a> {
+    /// Certificates of CAs: one of them has signed the certificate of each client.
+    pub ca: &'a str,
+    /// Certificate revocation lists, one of each CA.
+    pub crl: Option<&'a str>,
+}
+
+/// Invalid TLS file: its part (`certificate`, `key`, `ca`, `client_ca`, `crl`, `server_name`), and the
+/// reason.
 pub type Invalid = (&'static str, String);
 
 /// TLS of listeners.
 #[derive(Clone)]
 pub struct ServerTls {
     config: Arc<ServerConfig>,
-    /// Whether clients have to present a certificate.
-    verifies_clients: bool,
+    /// Verifier of the certificates that clients have to present.
+    verifier: Option<Arc<dyn ClientCertVerifier>>,
     /// Digest of the files.
     digest: [u8; 32],
 }
@@ -54,31 +70,46 @@ pub struct ClientTls {
 }
 
 impl ServerTls {
-    /// TLS with a certificate. With a CA, clients have to present a certificate that it signed.
+    /// TLS with a certificate. With a CA, clients have to present a certificate that it signed and
+    /// has not revoked.
     ///
     /// # Errors
-    /// A text has no certificate or no key, or key and certificate differ.
-    pub fn new(identity: Identity<'_>, client_ca: Option<&str>) -> Result<Self, Invalid> {
+    /// A text has no certificate or no key, key and certificate differ, or a revocation list is
+    /// missing or not valid now.
+    pub fn new(identity: Identity<'_>, clients: Option<ClientAuthority<'_>>) -> Result<Self, Invalid> {
         let builder = ServerConfig::builder_with_provider(provider())
             .with_safe_default_protocol_versions()
             .map_err(|error| ("certificate", error.to_string()))?;
-        let builder = match client_ca {
+        let verifier = clients.map(ClientAuthority::verifier).transpose()?;
+        let builder = match &verifier {
             None => builder.with_no_client_auth(),
-            Some(text) => {
-                let roots = Arc::new(authorities(text).map_err(|reason| ("client_ca", reason))?);
-                let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider()).build();
-                builder.with_client_cert_verifier(verifier.map_err(|error| ("client_ca", error.to_string()))?)
-            }
+            Some(verifier) => builder.with_client_cert_verifier(Arc::clone(verifier)),
         };
         let (chain, key) = identity.read()?;
-        let config = builder.with_single_cert(chain, key).map_err(mismatch)?;
-        let digest = digest(&[identity.certificate, identity.key, client_ca.unwrap_or_default()]);
-        Ok(Self { config: Arc::new(config), verifies_clients: client_ca.is_some(), digest })
+        let mut config = builder.with_single_cert(chain, key).map_err(mismatch)?;
+        let crl = clients.and_then(|clients| clients.crl);
+        if crl.is_some() {
+            // A resumed session does not verify the certificate again.
+            config.session_storage = Arc::new(NoServerSessionStorage {});
+            config.send_tls13_tickets = 0;
+        }
+        let ca = clients.map_or("", |clients| clients.ca);
+        let digest = digest(&[identity.certificate, identity.key, ca, crl.unwrap_or_default()]);
+        Ok(Self { config: Arc::new(config), verifier, digest })
     }
 
     /// Whether clients have to present a certificate.
     pub fn verifies_clients(&self) -> bool {
-        self.verifies_clients
+        self.verifier.is_some()
+    }
+
+    /// Whether a revocation list has a certificate of this chain.
+    pub fn has_revoked(&self, chain: &[CertificateDer<'_>]) -> bool {
+        let (Some(verifier), Some((client, authorities))) = (&self.verifier, chain.split_first()) else {
+            return false;
+        };
+        let result = verifier.verify_client_cert(client, authorities, UnixTime::now());
+        matches!(result, Err(Error::InvalidCertificate(CertificateError::Revoked)))
     }
 
     /// Accepts a session. A failure returns the stream, over which an alert was sent.
@@ -93,6 +124,20 @@ impl ServerTls {
         let mut session = accept.into_fallible().await?;
         session.get_mut().1.set_buffer_limit(Some(SESSION_BUFFER_BYTES));
         Ok(session)
+    }
+}
+
+/// Completes when `current` holds a configuration that has revoked the certificate of a client whose
+/// handshake followed `used`. Without a certificate it never does.
+pub async fn revocation<T>(
+    mut current: watch::Receiver<T>,
+    tls_of: fn(&T) -> Option<&ServerTls>,
+    used: ServerTls,
+    chain: Vec<CertificateDer<'static>>,
+) {
+    let is_revoked = |current: &T| tls_of(current).is_some_and(|tls| *tls != used && tls.has_revoked(&chain));
+    if chain.is_empty() || current.wait_for(is_revoked).await.is_err() {
+        core::future::pending().await
     }
 }
 
@@ -169,13 +214,32 @@ impl Eq for ClientTls {}
 
 impl fmt::Debug for ServerTls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ServerTls").field("verifies_clients", &self.verifies_clients).finish_non_exhaustive()
+        let verifies_clients = self.verifies_clients();
+        f.debug_struct("ServerTls").field("verifies_clients", &verifies_clients).finish_non_exhaustive()
     }
 }
 
 impl fmt::Debug for ClientTls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ClientTls").field("server_name", &self.server_name).finish_non_exhaustive()
+    }
+}
+
+impl ClientAuthority<'_> {
+    fn verifier(self) -> Result<Arc<dyn ClientCertVerifier>, Invalid> {
+        let roots = Arc::new(authorities(self.ca).map_err(|reason| ("client_ca", reason))?);
+        let mut builder = WebPkiClientVerifier::builder_with_provider(Arc::clone(&roots), provider());
+        if let Some(text) = self.crl {
+            let lists = revocation::lists(text, &roots, SystemTime::now());
+            let lists = lists.map_err(|reason| ("crl", reason))?;
+            builder = builder.with_crls(lists).enforce_revocation_expiration();
+        }
+        builder.build().map_err(|error| match error {
+            VerifierBuilderError::InvalidCrl(error) => {
+                ("crl", format!("unusable revocation list: {error:?}"))
+            }
+            error => ("client_ca", error.to_string()),
+        })
     }
 }
 

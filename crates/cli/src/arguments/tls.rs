@@ -33,6 +33,15 @@ pub(crate) struct ServerTlsOptions {
         requires = "tls_cert"
     )]
     pub(crate) clients: Option<PathBuf>,
+    /// Refuse clients whose certificate the CA revokes in this list (CRL, PEM; one of each CA)
+    #[arg(
+        long = "tls-crl",
+        id = "tls_crl",
+        value_name = "FILE",
+        value_hint = ValueHint::FilePath,
+        requires = "tls_clients"
+    )]
+    pub(crate) crl: Option<PathBuf>,
 }
 
 /// TLS towards servers.

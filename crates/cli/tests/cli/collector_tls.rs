@@ -14,8 +14,9 @@ use std::time::{Duration, Instant};
 use tls::ClientTls;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-const IDENTITY: [&str; 4] = ["--tls-cert", "127.0.0.1.crt", "--tls-key", "127.0.0.1.key"];
-const CLIENT: [&str; 6] = ["--ca", "ca.crt", "--client-cert", "device.crt", "--client-key", "device.key"];
+pub(crate) const IDENTITY: [&str; 4] = ["--tls-cert", "127.0.0.1.crt", "--tls-key", "127.0.0.1.key"];
+pub(crate) const CLIENT: [&str; 6] =
+    ["--ca", "ca.crt", "--client-cert", "device.crt", "--client-key", "device.key"];
 /// Connections that a collector serves at the same time.
 const PLACES: usize = 512;
 
@@ -29,7 +30,7 @@ impl Drop for Ended {
     }
 }
 
-fn place(ca: &Authority) -> Place {
+pub(crate) fn place(ca: &Authority) -> Place {
     let place = Place::new();
     place.write("sizes.json", SIZES);
     place.write("ca.crt", &ca.pem());
@@ -39,14 +40,14 @@ fn place(ca: &Authority) -> Place {
 }
 
 /// Starts a collector with TLS and further options. It logs to `log`.
-fn serving(place: &Place, options: &[&str]) -> Serving {
+pub(crate) fn serving(place: &Place, options: &[&str]) -> Serving {
     let log = fs::File::create(place.path().join("log")).expect("our folder");
     let begin = ["serve", "--listen", "127.0.0.1:0", "--database", "s.db"];
     Serving::run(place.command(&[&begin, &IDENTITY[..], options].concat()).stderr(log))
 }
 
 /// Plays a session that fails at once, and posts its record.
-fn post(place: &Place, serving: &Serving, options: &[&str]) -> Output {
+pub(crate) fn post(place: &Place, serving: &Serving, options: &[&str]) -> Output {
     let collector = format!("https://{}/", serving.address);
     let begin = ["play", "sizes.json", "--server", "http://127.0.0.1:1/", "--retries", "0"];
     output_of(&mut place.command(&[&begin, &["--post", &collector][..], options].concat()))

@@ -31,6 +31,7 @@ mod proxy_names;
 mod proxy_service;
 mod proxy_tls;
 mod results;
+mod revocation;
 mod shipped;
 mod support;
 mod sweep;

@@ -23,6 +23,17 @@ pub(crate) fn authority() -> Authority {
 pub(crate) fn sign(place: &Place, ca: &Authority, name: &str, year: i32) {
     let mut params = CertificateParams::new([name.to_owned()]).expect("a name");
     (params.not_before, params.not_after) = (date_time_ymd(2020, 1, 1), date_time_ymd(year, 1, 1));
+    write_pair(place, ca, name, &params);
+}
+
+/// As [`sign`], with a serial number, by which a list can revoke the certificate.
+pub(crate) fn sign_serial(place: &Place, ca: &Authority, name: &str, serial: u64) {
+    let mut params = CertificateParams::new([name.to_owned()]).expect("a name");
+    params.serial_number = Some(serial.into());
+    write_pair(place, ca, name, &params);
+}
+
+fn write_pair(place: &Place, ca: &Authority, name: &str, params: &CertificateParams) {
     let key = KeyPair::generate().expect("a key");
     let certificate = params.signed_by(&key, ca).expect("a certificate");
     let path = format!("{name}.key");
@@ -45,7 +56,7 @@ pub(crate) fn connect_response(at: &str, to: SocketAddr) -> String {
 }
 
 /// Place of a server-side proxy with `[tls]`.
-fn far(ca: &Authority, year: i32) -> Place {
+pub(crate) fn far(ca: &Authority, year: i32) -> Place {
     let place =
         configured("[tls]\ncertificate = '127.0.0.1.crt'\nkey = '127.0.0.1.key'\nclient_ca = 'ca.crt'\n");
     let text = place.read("proxy.toml").replace("protocol = 'tcp'", "protocol = 'tcp'\ntls = true");

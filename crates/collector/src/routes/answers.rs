@@ -15,6 +15,7 @@ use std::sync::LazyLock;
 pub(super) type PageResponse = Response<Body>;
 
 pub(super) const CSV: &str = "text/csv; charset=utf-8";
+pub(super) const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
 pub(super) const JSON: &str = "application/json";
 
 /// Policy of the collector's pages. The hash is that of the report page's script, a constant: a

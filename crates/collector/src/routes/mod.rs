@@ -10,7 +10,7 @@ use crate::query::{BadQuery, Query};
 use crate::store::{Filter, Place, Store, StoreError};
 use crate::{Config, pages};
 use answers::{
-    CSV, JSON, PageResponse, Problem, busy, error, is_api, json_answer, missing, page, player_page,
+    CSV, JSON, METRICS, PageResponse, Problem, busy, error, is_api, json_answer, missing, page, player_page,
     preflight, problem, text, to_sessions, with_security_headers,
 };
 use export::{Export, Form};
@@ -25,6 +25,7 @@ use serde_json::json;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
+use tls::FailureCounts;
 
 /// Default and maximum number of sessions in one list, and on one page.
 const DEFAULT_LIST_SESSIONS: u32 = 100;
@@ -51,6 +52,7 @@ const DELETE: &[&str] = &["label", "state", "confirm"];
 pub(crate) struct Site {
     config: Config,
     store: Store,
+    tls_failures: Arc<FailureCounts>,
     web: Option<Content>,
     intake: Intake,
     responses: Arc<Budget>,
@@ -61,11 +63,12 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    pub(crate) fn new(config: Config, store: Store) -> Self {
+    pub(crate) fn new(config: Config, store: Store, tls_failures: Arc<FailureCounts>) -> Self {
         let web = config.web.clone().map(|web| Content { directory: Some(web), ..Content::default() });
         Self {
             config,
             store,
+            tls_failures,
             web,
             intake: Intake::new(),
             responses: Budget::new(RESPONSE_BYTES, RESPONSE_NETWORK_BYTES),
@@ -232,6 +235,7 @@ impl Site {
                 let (site, path) = (Arc::clone(self), path.to_owned());
                 blocking(&self.readers, network, move || site.render(&path, &query)).await
             }
+            ["metrics"] => Ok(text(StatusCode::OK, METRICS, metrics(&self.tls_failures))),
             [""] if self.web.is_none() => Ok(to_sessions(StatusCode::FOUND)),
             _ => Ok(match &self.web {
                 Some(web) => player_page(web.respond(request, path)),
@@ -393,9 +397,18 @@ fn parameters(parts: &[&str]) -> Option<&'static [&'static str]> {
         ["api", "sessions"] | ["sessions"] => LIST,
         ["api", "sessions.csv"] | ["sessions", "delete"] => FILTER,
         ["api", "compare"] | ["compare"] => COMPARE,
-        ["api" | "sessions", ..] => &[],
+        ["api" | "sessions", ..] | ["metrics"] => &[],
         _ => return None,
     })
+}
+
+/// Metrics in the Prometheus text format (version 0.0.4).
+fn metrics(tls_failures: &FailureCounts) -> String {
+    let name = "tandem_collector_tls_failed_total";
+    let head = format!("# HELP {name} Failed TLS handshakes of clients by reason.\n# TYPE {name} counter\n");
+    let lines = tls_failures.each();
+    let lines = lines.iter().map(|(reason, count)| format!("{name}{{reason=\"{reason}\"}} {count}\n"));
+    std::iter::once(head).chain(lines).collect()
 }
 
 /// True for a request that deletes sessions.

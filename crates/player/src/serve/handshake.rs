@@ -8,6 +8,7 @@ use tls::ServerTls;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
+use tokio_rustls::rustls::{Error, InvalidMessage};
 use tokio_rustls::server::TlsStream;
 
 /// Response to a request without TLS.
@@ -17,28 +18,30 @@ const NEEDS_TLS: &str = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; c
 /// Time for a client to read why its handshake failed.
 const LINGER: Duration = Duration::from_secs(1);
 
-/// Accepts a session within the timeout of [`Limits`]; `None` if the client was refused.
+/// Accepts a session within the timeout of [`Limits`].
+///
+/// # Errors
+/// The client was refused; it was told, if it waits for that.
 pub(super) async fn accept(
     tls: &ServerTls,
     mut stream: TcpStream,
     limits: &Limits,
-) -> Option<TlsStream<WriteTimeout>> {
+) -> io::Result<TlsStream<WriteTimeout>> {
     let accept = async {
         if speaks_http(&stream).await? {
             stream.write_all(NEEDS_TLS.as_bytes()).await?;
             linger(&mut stream).await;
-            return Ok(None);
+            return Err(io::Error::other(Error::InvalidMessage(InvalidMessage::InvalidContentType)));
         }
         match tls.accept(WriteTimeout::new(stream, limits.write)).await {
-            Ok(session) => Ok(Some(session)),
-            Err((_, mut stream)) => {
+            Ok(session) => Ok(session),
+            Err((error, mut stream)) => {
                 linger(&mut stream).await;
-                Ok(None)
+                Err(error)
             }
         }
     };
-    let accepted: Result<io::Result<_>, _> = timeout(limits.handshake, accept).await;
-    accepted.ok()?.ok()?
+    timeout(limits.handshake, accept).await?
 }
 
 /// True if the client begins with a request line: each method begins with a capital letter, a TLS

@@ -22,7 +22,7 @@ use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
-use tls::ServerTls;
+use tls::{FailureCounts, ServerTls};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
@@ -84,6 +84,8 @@ pub struct Server {
     pub log: Option<Log>,
     /// TLS of new connections; a new value counts from the next connection on. `None` for clear text.
     pub tls: Option<watch::Receiver<ServerTls>>,
+    /// Counts of failed handshakes.
+    pub tls_failures: Arc<FailureCounts>,
 }
 
 impl Server {
@@ -165,18 +167,26 @@ where
     /// Serves a connection over its TCP stream, after the TLS handshake if there is one.
     async fn accept(mut self, stream: TcpStream, peer: SocketAddr) {
         let _ = stream.set_nodelay(true);
-        let Server { limits, log, tls } = &self.server;
+        let Server { limits, log, tls, tls_failures } = &self.server;
         let observer = log.clone().and_then(|log| Observer::new(log, &stream).ok()).map(Arc::new);
-        let Some(tls) = tls.as_ref().map(|tls| tls.borrow().clone()) else {
+        let Some(current) = tls.clone() else {
             let stream = WriteTimeout::new(stream, limits.write);
             return self.serve(Watched { stream, observer: observer.clone() }, peer, observer).await;
         };
+        let tls = current.borrow().clone();
         let accepted = tokio::select! {
             accepted = handshake::accept(&tls, stream, limits) => accepted,
-            _ = self.stopped.wait_for(|stopped| *stopped) => None,
+            _ = self.stopped.wait_for(|stopped| *stopped) => return,
         };
-        if let Some(stream) = accepted {
-            self.serve(Watched { stream, observer: observer.clone() }, peer, observer).await;
+        let stream = match accepted {
+            Ok(stream) => stream,
+            Err(error) => return tls_failures.count(&error),
+        };
+        let chain = stream.get_ref().1.peer_certificates().unwrap_or_default();
+        let chain = chain.iter().map(|one| one.clone().into_owned()).collect();
+        tokio::select! {
+            () = self.serve(Watched { stream, observer: observer.clone() }, peer, observer) => {}
+            () = tls::revocation(current, |tls| Some(tls), tls, chain) => {}
         }
     }
 

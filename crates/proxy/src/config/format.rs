@@ -190,6 +190,13 @@ static TLS: Table = Table {
             doc: "file with the CAs of clients: only clients with a certificate that one of them signed are served",
             example: "\"/etc/tandem/clients-ca.crt\"",
         },
+        Key {
+            name: "crl",
+            shape: Text,
+            need: Absent("no certificate is revoked"),
+            doc: "file with the certificate revocation list of each CA of `client_ca`; revoked clients are refused",
+            example: "\"/etc/tandem/clients.crl\"",
+        },
     ],
 };
 

@@ -14,7 +14,7 @@ use schema::{Diagnostic, Problems};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
-use tls::{ClientTls, Identity, ServerTls};
+use tls::{ClientAuthority, ClientTls, Identity, ServerTls};
 
 /// Port of name servers.
 const DNS_PORT: u16 = 53;
@@ -304,13 +304,18 @@ impl Reader<'_, '_> {
 
     fn server_tls(&mut self, fields: &Fields) -> Option<ServerTls> {
         let (certificate, key) = (self.pem(fields, "certificate"), self.private_key(fields));
-        let client_ca = self.pem(fields, "client_ca");
-        if fields.given("client_ca") && client_ca.is_none() {
+        let (client_ca, crl) = (self.pem(fields, "client_ca"), self.pem(fields, "crl"));
+        if fields.given("client_ca") && client_ca.is_none() || fields.given("crl") && crl.is_none() {
+            return None;
+        }
+        if crl.is_some() && client_ca.is_none() {
+            self.problems.add(fields.key_span("crl"), "`crl` stands alone").expected("`client_ca` and `crl`");
             return None;
         }
         let (certificate, key) = (certificate?, key?);
         let identity = Identity { certificate: &certificate, key: &key };
-        let tls = ServerTls::new(identity, client_ca.as_deref());
+        let clients = client_ca.as_ref().map(|ca| ClientAuthority { ca, crl: crl.as_deref() });
+        let tls = ServerTls::new(identity, clients);
         tls.map_err(|invalid| self.invalid_tls(fields, &invalid)).ok()
     }
 
@@ -338,6 +343,7 @@ impl Reader<'_, '_> {
         let expected = match *key {
             "server_name" => "such as `proxy.example` or `192.0.2.1`",
             "key" => "the private key of the certificate, in PEM",
+            "crl" => "the valid certificate revocation list of each CA, in PEM",
             _ => "certificates in PEM",
         };
         self.problems.add(fields.span(key), reason.clone()).expected(expected);
@@ -348,15 +354,16 @@ impl Reader<'_, '_> {
         self.secrets(fields, "key")
     }
 
-    /// Text of a PEM file with certificates that a key names.
+    /// Text of a PEM file with certificates or revocation lists that a key names.
     fn pem(&mut self, fields: &Fields, key: &str) -> Option<String> {
         let path = fields.text(key)?;
+        let content = if key == "crl" { "certificate revocation lists" } else { "certificates" };
         self.certificate_files.push(PathBuf::from(path));
         (self.files.public)(path)
             .map_err(|reason| {
                 self.problems
                     .add(fields.span(key), format!("cannot read `{}`: {reason}", schema::read::clip(path)))
-                    .expected("a file with certificates in PEM");
+                    .expected(format!("a file with {content} in PEM"));
             })
             .ok()
     }

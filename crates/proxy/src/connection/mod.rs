@@ -32,6 +32,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
+use tls::ServerTls;
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 use tokio::sync::watch;
@@ -89,7 +90,7 @@ enum Access {
     Delayed(Duration),
 }
 
-/// Completes when a login is revoked; without a login, never.
+/// Completes when a login or certificate is revoked; without either, never.
 struct Revocation(Option<Pin<Box<dyn Future<Output = ()> + Send>>>);
 
 impl Revocation {
@@ -97,7 +98,7 @@ impl Revocation {
         self.0.as_mut().is_some_and(|revocation| revocation.as_mut().poll(context).is_ready())
     }
 
-    /// Awaits `work`, unless the login is revoked first. Borrows `work`, so that its state is stored
+    /// Awaits `work`, unless the revocation comes first. Borrows `work`, so that its state is stored
     /// once.
     async fn unless_due<T>(mut self, mut work: Pin<&mut impl Future<Output = T>>) -> Option<T> {
         poll_fn(|context| {
@@ -147,8 +148,10 @@ async fn serve(
         Stream::Tcp(stream)
     } else if let Some(tls) = &config.tls {
         // Boxed, so that unencrypted sessions do not carry the state of a handshake.
-        Box::pin(tls_stream::accept_until(tls, deadline, stream)).await.unwrap_or_else(|(stream, reason)| {
+        Box::pin(tls_stream::accept_until(tls, deadline, stream)).await.unwrap_or_else(|(stream, error)| {
             Counters::count(&shared.counters.tls_failed);
+            shared.tls_failures.count(&error);
+            let reason = tls::handshake_reason(&error);
             shared.log_failed_tls(address, &reason);
             failure = Some(reason);
             stream
@@ -330,13 +333,28 @@ impl Client {
         Access::Delayed(wait)
     }
 
-    /// Revocation of the present login.
+    /// Revocation of the present login, and of the client's certificate.
     fn revocation(&self) -> Revocation {
-        let revoked = |user| Box::pin(self.shared.logins.revocation(user)) as Pin<Box<_>>;
-        Revocation(self.user.clone().map(revoked))
+        let user = self.user.clone().map(|user| self.shared.logins.revocation(user));
+        let chain = self.stream.peer_certificates();
+        let certificate = self.config.tls.clone().filter(|_| !chain.is_empty()).map(|used| {
+            tls::revocation(self.shared.tls.subscribe(), Option::<ServerTls>::as_ref, used, chain)
+        });
+        let future: Pin<Box<dyn Future<Output = ()> + Send>> = match (user, certificate) {
+            (None, None) => return Revocation(None),
+            (Some(user), None) => Box::pin(user),
+            (None, Some(certificate)) => Box::pin(certificate),
+            (Some(user), Some(certificate)) => Box::pin(async move {
+                tokio::select! {
+                    () = user => {}
+                    () = certificate => {}
+                }
+            }),
+        };
+        Revocation(Some(future))
     }
 
-    /// Resets the connection of a revoked user.
+    /// Resets the connection of a client whose user or certificate is revoked.
     fn revoke(&mut self) {
         self.log_context.outcome = Outcome::Revoked;
         _ = socket::abort(&self.stream);

@@ -27,13 +27,24 @@ pub fn metrics(status: &Status) -> String {
     for (name, help, value) in status.totals.each() {
         match name {
             "open" => one("connections", "gauge", help, value as f64),
+            // By reason below.
+            "tls_failed" => {}
             name => one(&format!("{name}_total"), "counter", help, value as f64),
         }
     }
+    write_tls_failures(&mut out, status);
     for (name, help, distribution) in status.latencies.each() {
         write_histogram(&mut out, name, help, distribution);
     }
     out
+}
+
+fn write_tls_failures(out: &mut String, status: &Status) {
+    let name = "tandem_proxy_tls_failed_total";
+    _ = writeln!(out, "# HELP {name} Failed TLS handshakes of clients by reason.\n# TYPE {name} counter");
+    for (reason, count) in &status.tls_failures {
+        _ = writeln!(out, "{name}{{reason=\"{reason}\"}} {count}");
+    }
 }
 
 fn write_histogram(out: &mut String, name: &str, help: &str, distribution: &Distribution) {
@@ -60,6 +71,8 @@ mod tests {
         let mut status = Status { running_s: 1.5, most_connections: 10_000, totals, ..Status::default() };
         let mut buckets = vec![0; BOUNDS_S.len() + 1];
         (buckets[3], buckets[BOUNDS_S.len()]) = (2, 1);
+        status.tls_failures =
+            [("revoked", 3), ("timeout", 0)].map(|(key, count)| (key.to_owned(), count)).into();
         status.latencies.connect = Distribution { buckets, sum_s: 60.5 };
         insta::assert_snapshot!(metrics(&status));
     }

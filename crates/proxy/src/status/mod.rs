@@ -12,6 +12,7 @@ use crate::counters::Totals;
 use crate::latency::Latencies;
 use report::{Cell, Column, Row, Table};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// Status of a running proxy.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -31,6 +32,9 @@ pub struct Status {
     /// Latency histograms.
     #[serde(default)]
     pub latencies: Latencies,
+    /// Failed TLS handshakes of clients by reason.
+    #[serde(default)]
+    pub tls_failures: BTreeMap<String, u64>,
 }
 
 /// Listener.
@@ -78,6 +82,12 @@ pub fn tables(status: &Status) -> Vec<Table> {
     for (name, meaning, value) in status.totals.each() {
         let name = name.replace('_', " ");
         table = table.row(Row::new([Cell::text(name), Cell::number(value as f64, 0), Cell::text(meaning)]));
+    }
+    for (reason, count) in status.tls_failures.iter().filter(|(_, count)| **count > 0) {
+        let name = format!("tls failed: {}", reason.replace('_', " "));
+        let cells =
+            [Cell::text(name), Cell::number(*count as f64, 0), Cell::text("Of these, for this reason.")];
+        table = table.row(Row::new(cells));
     }
     let mut places = Table::new("listening")
         .column(Column::text("address"))

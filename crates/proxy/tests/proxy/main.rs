@@ -13,6 +13,7 @@ mod programs;
 mod redirected;
 mod refusals;
 mod reload;
+mod revocation;
 mod support;
 mod time_limits;
 mod tls;

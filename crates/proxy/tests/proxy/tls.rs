@@ -14,67 +14,84 @@ use tandem_proxy::config::{Listen, ListenerProtocol, Upstream, UpstreamProtocol}
 use tandem_proxy::credentials::Credential;
 use tandem_proxy::users::Users;
 use tandem_proxy::{Config, Error, Proxy};
-use tls::{ClientTls, Identity, ServerTls};
+use tls::{ClientAuthority, ClientTls, Identity, ServerTls};
 
 /// Certificate authority.
-struct Authority(CertifiedIssuer<'static, KeyPair>);
+pub(super) struct Authority(pub(super) CertifiedIssuer<'static, KeyPair>);
 
 /// Certificate and key.
-struct Pair {
+pub(super) struct Pair {
     certificate: String,
     key: String,
 }
 
 impl Authority {
-    fn new(name: &str) -> Self {
+    pub(super) fn new(name: &str) -> Self {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.distinguished_name.push(DnType::CommonName, name);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         Self(CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap())
     }
 
-    fn pem(&self) -> String {
+    pub(super) fn pem(&self) -> String {
         self.0.pem()
     }
 
     fn sign_until(&self, name: &str, year: i32) -> Pair {
         let mut params = CertificateParams::new([name.to_owned()]).unwrap();
         (params.not_before, params.not_after) = (date_time_ymd(2020, 1, 1), date_time_ymd(year, 1, 1));
+        self.sign_params(&params)
+    }
+
+    /// Signs a certificate with a serial number, by which a list can revoke it.
+    pub(super) fn sign_serial(&self, name: &str, serial: u64) -> Pair {
+        let mut params = CertificateParams::new([name.to_owned()]).unwrap();
+        params.serial_number = Some(serial.into());
+        self.sign_params(&params)
+    }
+
+    fn sign_params(&self, params: &CertificateParams) -> Pair {
         let key = KeyPair::generate().unwrap();
         let certificate = params.signed_by(&key, &self.0).unwrap();
         Pair { certificate: certificate.pem(), key: key.serialize_pem() }
     }
 
-    fn sign(&self, name: &str) -> Pair {
+    pub(super) fn sign(&self, name: &str) -> Pair {
         self.sign_until(name, 2096)
     }
 }
 
 impl Pair {
-    fn identity(&self) -> Identity<'_> {
+    pub(super) fn identity(&self) -> Identity<'_> {
         Identity { certificate: &self.certificate, key: &self.key }
     }
 }
 
+pub(super) fn client_authority<'a>(ca: &'a str, crl: Option<&'a str>) -> ClientAuthority<'a> {
+    ClientAuthority { ca, crl }
+}
+
 /// Configuration of the server-side proxy: TLS, with certificates of clients if there is a CA.
-fn far_config(pair: &Pair, client_ca: Option<&Authority>) -> Config {
+pub(super) fn far_config(pair: &Pair, client_ca: Option<&Authority>) -> Config {
     let ca = client_ca.map(Authority::pem);
     Config {
         listen: vec![Listen { tls: true, ..listen(ListenerProtocol::Auto) }],
-        tls: Some(ServerTls::new(pair.identity(), ca.as_deref()).unwrap()),
+        tls: Some(
+            ServerTls::new(pair.identity(), ca.as_deref().map(|ca| client_authority(ca, None))).unwrap(),
+        ),
         ..local()
     }
 }
 
 /// Configuration of the device's proxy.
-fn near_config(far: SocketAddr, ca: &Authority, pair: Option<&Pair>) -> Config {
+pub(super) fn near_config(far: SocketAddr, ca: &Authority, pair: Option<&Pair>) -> Config {
     let destination = far.to_string().parse().unwrap();
     let mut upstream = Upstream::new(destination, UpstreamProtocol::Connect, protocol());
     upstream.tls = Some(ClientTls::new(Some(&ca.pem()), None, pair.map(Pair::identity)).unwrap());
     Config { upstream: Some(upstream), ..local() }
 }
 
-fn connect_response(at: SocketAddr, to: SocketAddr) -> String {
+pub(super) fn connect_response(at: SocketAddr, to: SocketAddr) -> String {
     request(at, &format!("CONNECT {to} HTTP/1.1\r\nHost: {to}\r\n\r\n"))
 }
 
@@ -314,7 +331,7 @@ fn tls_without_certificate_or_for_other_protocols_is_refused() {
     assert_eq!(invalid, ("key", "the key is not that of the certificate".to_owned()));
     let swapped = Identity { certificate: &good.key, key: &good.certificate };
     assert_eq!(ServerTls::new(swapped, None).unwrap_err().0, "certificate");
-    assert_eq!(ServerTls::new(good.identity(), Some("")).unwrap_err().0, "client_ca");
+    assert_eq!(ServerTls::new(good.identity(), Some(client_authority("", None))).unwrap_err().0, "client_ca");
     assert_eq!(ClientTls::new(None, Some("a b"), None).unwrap_err().0, "server_name");
     let shown = format!("{:?}", far_config(&good, Some(&ca)));
     assert!(!shown.contains("BEGIN") && !shown.contains("key:"), "{shown}");
