@@ -30,7 +30,7 @@ impl Interface {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Connections, including ended ones that wait for late segments. One of the latter gives way
-    /// to a new connection.
+    /// to a new connection, unless the application has not read all of its data.
     pub connections: usize,
     /// Accepted connections that have not completed their handshake. The oldest gives way to a new
     /// one.

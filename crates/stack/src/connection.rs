@@ -35,7 +35,7 @@ pub(crate) struct Connection {
     pub(crate) write_blocked: bool,
     /// The application has no further interest.
     pub(crate) is_released: bool,
-    /// The endpoint has ended, and the stack knows.
+    /// The endpoint has ended and its data is read: it gives way to another connection.
     pub(crate) is_ended: bool,
     /// Bytes in its buffers, as counted by the stack.
     pub(crate) held: u64,
@@ -65,6 +65,11 @@ impl Connection {
             + endpoint.out_of_order()
             + endpoint.unmapped()
             + endpoint.written().saturating_sub(endpoint.acknowledged())
+    }
+
+    /// The application can still read received data.
+    pub(crate) fn has_data_to_read(&self) -> bool {
+        !self.is_released && !self.is_half_open && self.endpoint.unread() > 0
     }
 
     /// Local address of the first subflow.

@@ -86,12 +86,11 @@ impl Stack {
             self.events.push_back((id, StackEvent::Writable));
         }
         if connection.endpoint.is_closed() {
-            let no_reader = connection.is_released || connection.is_half_open;
-            if connection.endpoint.is_gone() && (no_reader || connection.endpoint.unread() == 0) {
+            if connection.endpoint.is_gone() && !connection.has_data_to_read() {
                 self.remove(id);
                 return;
             }
-            if !connection.is_ended {
+            if !connection.is_ended && !connection.has_data_to_read() {
                 connection.is_ended = true;
                 self.ended.push_back(id);
                 if self.ended.len() > 2 * self.connections.len() {

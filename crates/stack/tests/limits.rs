@@ -2,13 +2,14 @@
 
 use crate::network::{CLIENT, Network, SERVER, address};
 use bytes::Bytes;
-use mptcp::Config;
+use mptcp::{Config, Endpoint, PathId};
 use std::net::{IpAddr, SocketAddr};
 use tandem_stack::{ConnectError, ConnectionId, Interface, Limits, Stack, StackEvent};
 use units::{Instant, Seed};
 use wire::{Dss, Flags, MptcpSignal, Segment, ip, tcp};
 
 const PORT: u16 = 5201;
+const UNREAD_BYTES: u64 = 20_000;
 
 /// A packet from a client that sends only SYNs.
 fn syn(port: u16) -> Vec<u8> {
@@ -69,6 +70,49 @@ fn port_of_an_ended_subflow_opens_a_new_connection() {
     stack.receive(Instant::ZERO, 0, &segment(7, 2, Flags::RST), false);
     stack.receive(Instant::ZERO, 0, &syn(7), false);
     assert_eq!(answers(&mut stack), 1, "a SYN/ACK");
+}
+
+/// A server whose application has read nothing of a connection that has ended, and the connection.
+fn server_with_unread_data(limits: Limits) -> (Network, ConnectionId) {
+    let mut network = Network::new(false, 1, limits);
+    network.stacks[SERVER].listen(PORT, Config::default());
+    (network.to_write, network.reads) = ([UNREAD_BYTES, 0], false);
+    connect(&mut network);
+    network.run_until(Instant::from_secs(5));
+    let id = *network.peers[SERVER].keys().next().expect("an accepted connection");
+    assert!(network.stacks[SERVER].endpoint(id).is_some_and(Endpoint::is_closed));
+    (network, id)
+}
+
+fn connect(network: &mut Network) {
+    let remote = SocketAddr::new(address(false, 0, SERVER), PORT);
+    let (now, local) = (network.now, address(false, 0, CLIENT));
+    network.stacks[CLIENT].connect(now, local, remote, Config::default()).expect("room");
+}
+
+fn read_all(stack: &mut Stack, id: ConnectionId) -> u64 {
+    core::iter::from_fn(|| stack.read(id, usize::MAX)).map(|piece| piece.len() as u64).sum()
+}
+
+#[test]
+fn unread_data_of_an_ended_connection_is_not_lost_for_a_new_one() {
+    let (mut network, id) = server_with_unread_data(Limits { connections: 1, ..Limits::default() });
+    connect(&mut network);
+    network.run_until(Instant::from_millis(5100));
+    assert_eq!(read_all(&mut network.stacks[SERVER], id), UNREAD_BYTES);
+    // Then it gives way.
+    network.run_until(Instant::from_secs(20));
+    assert!(network.peers[SERVER].len() == 2, "the client has tried again");
+}
+
+#[test]
+fn forged_syn_does_not_discard_unread_data() {
+    let (mut network, id) = server_with_unread_data(Limits::default());
+    let tuple = network.stacks[SERVER].tuple(id, PathId(0)).expect("its first subflow");
+    let now = network.now;
+    network.stacks[SERVER].receive(now, 0, &syn(tuple.remote.port()), false);
+    network.run_until(Instant::from_secs(6));
+    assert_eq!(read_all(&mut network.stacks[SERVER], id), UNREAD_BYTES);
 }
 
 #[test]
