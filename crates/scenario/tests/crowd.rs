@@ -205,3 +205,18 @@ fn path_beside_devices() {
 fn more_devices_than_fit_a_packet() {
     insta::assert_snapshot!(diagnostics_with("count = 16", "count = 10000"));
 }
+
+#[test]
+fn devices_that_draw_more_trace_than_memory_are_refused() {
+    let text = VALID
+        .replacen(
+            "down = { cell = \"sector\", snr_db = [0, 10, 20] }",
+            "down = { model = \"lte-driving\" }",
+            1,
+        )
+        .replacen("count = 16", "count = 9999", 1)
+        .replacen("duration = \"60s\"\n\n", "duration = \"1h\"\n\n", 1);
+    let found = parse(&text).expect_err("ten thousand traces of an hour");
+    assert!(found.contains("steps of drawn traces in all"), "{found}");
+    assert!(parse(&text.replacen("\"1h\"", "\"60s\"", 1)).is_ok());
+}

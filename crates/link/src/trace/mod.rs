@@ -84,6 +84,14 @@ impl Trace {
         }
     }
 
+    /// Returns the number of rates or opportunities of one loop.
+    pub fn steps(&self) -> usize {
+        match &self.kind {
+            TraceKind::Opportunities { millis, .. } => millis.len(),
+            TraceKind::Rates(table) => table.pieces.len(),
+        }
+    }
+
     /// Returns the rates of one loop, in order; empty for a trace of opportunities.
     pub fn pieces(&self) -> Vec<RatePiece> {
         let TraceKind::Rates(table) = &self.kind else { return Vec::new() };

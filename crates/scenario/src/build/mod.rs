@@ -63,6 +63,16 @@ pub(crate) enum TraceSource {
 }
 
 impl Generated {
+    /// Length of a drawn trace, in steps.
+    pub(crate) fn steps(&self, duration: Duration) -> usize {
+        match &self.source {
+            TraceSource::Model(model, _) => {
+                usize::try_from(duration.as_nanos() / model.step.as_nanos().max(1)).unwrap_or(usize::MAX)
+            }
+            TraceSource::RandomStart(trace) => trace.steps(),
+        }
+    }
+
     pub(crate) fn draw(&self, seed: Seed, duration: Duration) -> Arc<Trace> {
         Arc::new(match &self.source {
             TraceSource::Model(model, fixed) => {

@@ -18,6 +18,8 @@ const MAX_DEVICES: usize = 10_000;
 /// the former and 15 for the latter.
 const MAX_FLOWS: usize = 60_000;
 const MAX_PATHS: usize = 30_000;
+/// Most steps of the traces that all devices draw: some 50 bytes each.
+const MAX_DRAWN_STEPS: usize = 10_000_000;
 
 impl Builder<'_, '_> {
     /// A scenario of several devices.
@@ -185,13 +187,16 @@ impl Builder<'_, '_> {
     }
 
     fn check_numbers(&mut self, nodes: &[Node], kinds: &[Kind]) {
-        let total =
-            |each: fn(&Kind) -> usize| kinds.iter().map(|kind| kind.count * each(kind)).sum::<usize>();
+        let total = |each: fn(&Kind) -> usize| {
+            let numbers = kinds.iter().map(|kind| kind.count.saturating_mul(each(kind)));
+            numbers.fold(0, usize::saturating_add)
+        };
         let flows = total(|kind| kind.template.traffic.len() + kind.template.background.len());
         let limits = [
             ("devices", total(|_| 1), MAX_DEVICES),
             ("connections", flows, MAX_FLOWS),
             ("paths", total(|kind| kind.template.paths.len()), MAX_PATHS),
+            ("steps of drawn traces", total(drawn_steps), MAX_DRAWN_STEPS),
         ];
         let Some(last) = nodes.last().and_then(Node::fields) else { return };
         for (what, count, max) in limits {
@@ -203,6 +208,12 @@ impl Builder<'_, '_> {
             }
         }
     }
+}
+
+/// Steps of the traces that a device of this kind draws.
+fn drawn_steps(kind: &Kind) -> usize {
+    let steps = kind.generated.iter().map(|channel| channel.steps(kind.template.duration));
+    steps.fold(0, usize::saturating_add)
 }
 
 /// Stands for the first device of a scenario without one, which is a problem.
