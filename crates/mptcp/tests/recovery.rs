@@ -196,3 +196,20 @@ fn retransmission_after_a_partial_acknowledgement_keeps_its_mapping() {
         assert_eq!(mapping(1), mapping(0), "RFC 8684, section 3.3.1");
     }
 }
+
+#[test]
+fn data_fin_avoids_a_subflow_that_does_not_answer() {
+    let mut pair = Pair::new(1, Config::linux(), vec![PathModel::clean(20), PathModel::clean(5)]);
+    pair.connect();
+    pair.run_until(Instant::from_secs(1));
+    pair.tamper = Some(Box::new(|_, path, _| path == PathId(0)));
+    pair.to_write = [0, 200_000];
+    pair.run_until(Instant::from_secs(10));
+    assert_eq!(pair.read[CLIENT], 200_000, "reinjected on the first path");
+    pair.close_when_done = [true, true];
+    pair.settle();
+    pair.run_until(Instant::from_secs(11));
+    for end in [CLIENT, SERVER] {
+        assert!(pair.saw(end, &Event::PeerClosed));
+    }
+}

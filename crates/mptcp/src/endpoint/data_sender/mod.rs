@@ -276,7 +276,12 @@ impl<P: Payload> DataSender<P> {
         timers: &mut TimerTable,
     ) {
         self.data_fin_pending = true;
-        let rto = subflows.iter().filter(|s| s.is_open()).map(|s| s.sender().rto()).max();
+        // A silent subflow has backed off, while another may answer at once.
+        let longest = |silent: bool| {
+            let waited_for = subflows.iter().filter(|s| s.is_open() && (silent || !is_silent(s)));
+            waited_for.map(|s| s.sender().rto()).max()
+        };
+        let rto = longest(false).or_else(|| longest(true));
         let backoff = self.data_fin_tries.min(MAX_DATA_FIN_BACKOFF);
         let wait = rto.unwrap_or(config.initial_rto) * (1 << backoff);
         timers.set(Timer::DataFin, now + wait.min(config.max_rto));
@@ -325,7 +330,7 @@ impl<P: Payload> DataSender<P> {
         let usable = || (0..subflows.len()).filter(|&i| subflows[i].is_established());
         let preference = |i: usize| {
             let subflow = &subflows[i];
-            (subflow.is_stale(), subflow.is_backup(), subflow.sender().srtt(), i)
+            (is_silent(subflow), subflow.is_backup(), subflow.sender().srtt(), i)
         };
         let place = (unanswered as usize).checked_rem(usable().count())?;
         usable().find(|&i| usable().filter(|&j| preference(j) < preference(i)).count() == place)
@@ -434,6 +439,11 @@ impl<P: Payload> DataSender<P> {
         collector.observe(now, free, total, &self.candidates);
         true
     }
+}
+
+/// The subflow is stale, or its last segments were not answered in time.
+fn is_silent<P: Payload>(subflow: &Subflow<P>) -> bool {
+    subflow.is_stale() || subflow.sender().timeouts() > 0
 }
 
 #[cfg(test)]
