@@ -1,16 +1,21 @@
 //! Completion times of objects of 64 KB that a client of Linux downloads over two lossy paths, from
-//! Linux's own server and from Tandem's with several schedulers. Usage, as root: `objects [COUNT]`.
+//! Linux's own server and from Tandem's with several schedulers. Usage, as root:
+//! `objects [COUNT [SEEDS]]`. Each seed of the losses is a run with a connection of its own.
 
 use mptcp::{Config, CongestionKind, SchedulerKind};
 use std::time::Duration;
 use tandem_interop::{ObjectServer, PATHS, measure_objects};
 
-/// Runs of each server, each with a connection of its own.
-const RUNS: usize = 2;
-
 fn main() -> Result<(), String> {
-    let count = std::env::args().nth(1).map_or(Ok(500), |text| text.parse());
-    let count: usize = count.map_err(|_| "the count of objects must be a number".to_owned())?;
+    let number = |n, default| std::env::args().nth(n).map_or(Ok(default), |text| text.parse::<u32>());
+    let (Ok(count), Ok(seeds)) = (number(1, 500), number(2, 4)) else {
+        return Err("expected COUNT and SEEDS, two numbers".to_owned());
+    };
+    if seeds == 0 || count < seeds {
+        return Err(
+            "each seed needs an object: COUNT must be at least SEEDS, and SEEDS at least 1".to_owned()
+        );
+    }
     let tandem = |scheduler: SchedulerKind, congestion: CongestionKind| {
         let (scheduler, congestion) = (scheduler.into(), congestion.into());
         ObjectServer::Tandem(Box::new(Config { scheduler, congestion, ..Config::linux() }))
@@ -31,8 +36,8 @@ fn main() -> Result<(), String> {
     println!("\n| Server | objects | median | p95 | p99 | longest |\n|---|---|---|---|---|---|");
     for (name, server) in servers {
         let mut times = Vec::new();
-        for _ in 0..RUNS {
-            times.extend(measure_objects(server.clone(), count / RUNS)?);
+        for seed in 1..=seeds {
+            times.extend(measure_objects(server.clone(), (count / seeds) as usize, seed.into())?);
         }
         times.sort();
         let at = |share: f64| milliseconds(times[((times.len() - 1) as f64 * share).round() as usize]);

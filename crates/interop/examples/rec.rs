@@ -11,6 +11,9 @@ fn main() -> Result<(), String> {
     let mut arguments = std::env::args().skip(1).map(|text| text.parse::<u64>().map_err(|e| e.to_string()));
     let seeds = arguments.next().unwrap_or(Ok(8))?;
     let seconds = arguments.next().unwrap_or(Ok(20))?;
+    if seeds == 0 || seconds == 0 {
+        return Err("SEEDS and SECONDS must be at least 1".to_owned());
+    }
     let scenario = Scenario::parse("mptcp-rec", SCENARIO, &|_: &str| Err("no files".to_owned()))
         .map_err(|found| format!("{found:?}"))?;
     println!(

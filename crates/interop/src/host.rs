@@ -2,11 +2,14 @@
 
 use crate::case::Kind;
 use crate::kernel_host::KernelHost;
+use crate::network::{client_address, path_address};
 use crate::plan::{Join, Plan};
 use crate::progress::{Script, Shared};
 use crate::stack_host::StackHost;
 use linux::mib::Mib;
 use linux::tun::Tun;
+use mptcp::Failure;
+use std::net::IpAddr;
 
 /// Port of the server.
 pub(crate) const PORT: u16 = 5201;
@@ -29,18 +32,39 @@ impl Setup<'_> {
         } else {
             (plan.down, plan.client_closes_first)
         };
-        Script { send, waits_for_end: last, reads_late: plan.reads_late, stream: u8::from(!self.is_client) }
+        Script {
+            send,
+            first: plan.first_part(send),
+            waits_for_end: last,
+            answers_late: last && plan.half_close,
+            reads_late: plan.reads_late,
+            stream: u8::from(!self.is_client),
+        }
     }
-    /// The server announces its address on the second path.
+    /// Address of the host on the second path.
+    pub(crate) fn second_address(&self) -> IpAddr {
+        if self.is_client { client_address(self.v6, 1) } else { path_address(self.v6, 1) }
+    }
+    /// The host announces its address on the second path.
     pub(crate) fn announces(&self) -> bool {
-        !self.is_client && matches!(self.plan.join, Join::Announced | Join::AnnouncedPort)
+        match self.plan.join {
+            Join::Announced | Join::AnnouncedPort => !self.is_client,
+            Join::Server => self.is_client,
+            _ => false,
+        }
     }
     pub(crate) fn announced_port(&self) -> Option<u16> {
-        (self.plan.join == Join::AnnouncedPort).then_some(ANNOUNCED_PORT)
+        matches!(self.plan.join, Join::AnnouncedPort | Join::Server).then_some(ANNOUNCED_PORT)
+    }
+    /// An IPv6 address, a port and an HMAC leave no space for timestamps.
+    pub(crate) fn has_timestamps(&self) -> bool {
+        !(self.v6 && self.announced_port().is_some())
     }
     /// The client opens a subflow over the second path by itself.
     pub(crate) fn joins(&self) -> bool {
-        self.is_client && matches!(self.plan.join, Join::Client | Join::ClientBackup | Join::Refused)
+        self.is_client
+            && !matches!(self.plan.join, Join::None | Join::Server)
+            && !matches!(self.plan.join, Join::Announced | Join::AnnouncedPort)
     }
     pub(crate) fn is_backup(&self) -> bool {
         self.plan.join == Join::ClientBackup
@@ -140,11 +164,45 @@ impl Host {
         }
     }
 
-    /// Counters of the kernel; `None` for Tandem.
-    pub(crate) fn mib(&self) -> Option<Mib> {
+    /// The peer has joined with a backup.
+    pub(crate) fn has_backup(&self) -> bool {
         match self {
-            Self::Kernel(host) => host.mib(),
-            Self::Stack(_) => None,
+            Self::Kernel(host) => host.counter("MPTcpExtMPJoinSynBackupRx") > 0,
+            Self::Stack(host) => host.has_backup(),
+        }
+    }
+
+    pub(crate) const fn is_kernel(&self) -> bool {
+        matches!(self, Self::Kernel(_))
+    }
+
+    /// A subflow of Tandem ended for a reason for which `is_wanted` is true.
+    pub(crate) fn lost_subflow(&self, is_wanted: impl Fn(&Failure) -> bool) -> bool {
+        match self {
+            Self::Kernel(_) => false,
+            Self::Stack(host) => host.saw(|event| match event {
+                mptcp::Event::SubflowDown(_, Some(failure)) => is_wanted(failure),
+                _ => false,
+            }),
+        }
+    }
+
+    /// A counter of the kernel; 0 for Tandem.
+    pub(crate) fn counter(&self, name: &str) -> u64 {
+        match self {
+            Self::Kernel(host) => host.counter(name),
+            Self::Stack(_) => 0,
+        }
+    }
+
+    /// Counters of the kernel; `None` for Tandem.
+    ///
+    /// # Errors
+    /// If the kernel's counters cannot be read.
+    pub(crate) fn mib(&self) -> Result<Option<Mib>, String> {
+        match self {
+            Self::Kernel(host) => host.mib().map(Some).map_err(|error| error.to_string()),
+            Self::Stack(_) => Ok(None),
         }
     }
 }

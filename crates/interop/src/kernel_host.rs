@@ -1,8 +1,9 @@
 //! A host with the Linux kernel's Multipath TCP, in a network namespace of its own.
 
 use crate::host::{PORT, Setup};
+use crate::kernel_application::{accept, exchange, spawn};
 use crate::network::{client_address, device_name, path_address, server_address};
-use crate::progress::{Script, Shared, bytes_at};
+use crate::progress::{Script, Shared};
 use linux::mib::Mib;
 use linux::namespace::Namespace;
 use linux::pm::{Endpoint, Limits, PathManager};
@@ -10,17 +11,16 @@ use linux::route::{Route, RouteEntry};
 use linux::socket::{self, Options, Protocol};
 use linux::tun::Tun;
 use linux::{Error, sysctl};
-use std::io::{self, Read, Write};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Identifier of the endpoint of the second path.
 const ENDPOINT_ID: u8 = 5;
-/// Longest wait of a thread that may have to stop.
-const POLL: Duration = Duration::from_millis(2);
-const BUFFER_BYTES: usize = 64 << 10;
+/// Longest wait for the routes of addresses.
+const ADDRESS_PATIENCE: Duration = Duration::from_secs(5);
 
 pub(crate) struct KernelHost {
     namespace: Namespace,
@@ -51,7 +51,7 @@ impl KernelHost {
             script: setup.script(),
             options,
             v6,
-            endpoint: if is_client { client_address(v6, 1) } else { path_address(v6, 1) },
+            endpoint: setup.second_address(),
         };
         if !is_client {
             host.listen()?;
@@ -106,12 +106,12 @@ impl KernelHost {
         self.info().map_or(0, |info| usize::from(info.subflows.max(info.extra_subflows)))
     }
 
-    pub(crate) fn mib(&self) -> Option<Mib> {
-        self.namespace.run(Mib::read).ok()
+    pub(crate) fn mib(&self) -> Result<Mib, Error> {
+        self.namespace.run(Mib::read)
     }
 
     pub(crate) fn counter(&self, name: &str) -> u64 {
-        self.mib().and_then(|mib| mib.counter(name)).unwrap_or(0)
+        self.mib().ok().and_then(|mib| mib.counter(name)).unwrap_or(0)
     }
 
     pub(crate) fn set_backup(&mut self) -> Result<(), Error> {
@@ -145,6 +145,7 @@ pub(crate) fn configure(setup: Setup<'_>) -> Result<(Vec<Tun>, PathManager), Err
         sysctl::write(&format!("net.ipv6.conf.{scope}.accept_dad"), "0")?;
     }
     sysctl::write("net.mptcp.checksum_enabled", if plan.checksum { "1" } else { "0" })?;
+    sysctl::write("net.ipv4.tcp_timestamps", if setup.has_timestamps() { "1" } else { "0" })?;
     // Announcements without an echo are repeated after this many seconds.
     sysctl::write("net.mptcp.add_addr_timeout", "1")?;
     let mut route = Route::open()?;
@@ -178,6 +179,9 @@ pub(crate) fn configure(setup: Setup<'_>) -> Result<(Vec<Tun>, PathManager), Err
         }
         second = device;
     }
+    if v6 {
+        await_addresses(&mut route, setup)?;
+    }
     let mut manager = PathManager::open()?;
     let subflows = if setup.refuses_joins() { 0 } else { 4 };
     manager.set_limits(Limits { subflows, accepted_addresses: 4.min(subflows) })?;
@@ -189,112 +193,25 @@ pub(crate) fn configure(setup: Setup<'_>) -> Result<(Vec<Tun>, PathManager), Err
     }
     if setup.announces() {
         let port = setup.announced_port().unwrap_or(0);
-        manager.add(&Endpoint { port, ..Endpoint::signal(ENDPOINT_ID, path_address(v6, 1)) })?;
+        manager.add(&Endpoint { port, ..Endpoint::signal(ENDPOINT_ID, setup.second_address()) })?;
     }
     Ok((devices, manager))
 }
 
-/// Starts a thread. Its error becomes the failure of the host.
-fn spawn(
-    shared: Shared,
-    work: impl FnOnce() -> io::Result<()> + Send + 'static,
-) -> Result<JoinHandle<()>, Error> {
-    let body = move || {
-        if let Err(error) = work() {
-            shared.lock().failure.get_or_insert(error.to_string());
-        }
-    };
-    std::thread::Builder::new()
-        .name("linux".to_owned())
-        .spawn(body)
-        .map_err(|error| Error::system("start a thread", error))
-}
-
-fn accept(listener: &TcpListener, shared: &Shared) -> io::Result<TcpStream> {
-    listener.set_nonblocking(true)?;
+/// Waits until the kernel delivers packets to the IPv6 addresses: it adds their routes later.
+fn await_addresses(route: &mut Route, setup: Setup<'_>) -> Result<(), Error> {
+    let own = |path| if setup.is_client { client_address(true, path) } else { path_address(true, path) };
+    let mut addresses: Vec<IpAddr> = (0..setup.plan.paths).map(own).collect();
+    if !setup.is_client {
+        addresses.push(server_address(true));
+    }
+    let end = Instant::now() + ADDRESS_PATIENCE;
     loop {
-        match listener.accept() {
-            Ok((stream, _)) => {
-                stream.set_nonblocking(false)?;
-                return Ok(stream);
-            }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock && !shared.is_stopped() => {
-                std::thread::sleep(POLL);
-            }
-            Err(error) => return Err(error),
-        }
-    }
-}
-
-/// Runs the application over a connected socket.
-fn exchange(
-    stream: &TcpStream,
-    shared: &Shared,
-    slot: &Mutex<Option<TcpStream>>,
-    script: Script,
-) -> io::Result<()> {
-    stream.set_read_timeout(Some(POLL))?;
-    stream.set_write_timeout(Some(POLL))?;
-    *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(stream.try_clone()?);
-    shared.lock().is_connected = true;
-    let mut reader = stream.try_clone()?;
-    let reading = {
-        let shared = shared.clone();
-        spawn(shared.clone(), move || read_all(&mut reader, &shared, script)).map_err(io::Error::other)?
-    };
-    let written = write_all(stream, shared, script);
-    _ = reading.join();
-    written?;
-    let mut progress = shared.lock();
-    progress.is_finished = progress.has_end;
-    Ok(())
-}
-
-fn read_all(stream: &mut TcpStream, shared: &Shared, script: Script) -> io::Result<()> {
-    let mut buffer = vec![0; BUFFER_BYTES];
-    while script.reads_late && !shared.is_open() && !shared.is_stopped() {
-        std::thread::sleep(POLL);
-    }
-    while !shared.is_stopped() {
-        match stream.read(&mut buffer) {
-            Ok(0) => {
-                shared.lock().has_end = true;
-                return Ok(());
-            }
-            Ok(len) => shared.receive(&script, &buffer[..len]),
-            Err(error) if is_timeout(&error) => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
-}
-
-fn write_all(mut stream: &TcpStream, shared: &Shared, script: Script) -> io::Result<()> {
-    let mut sent = 0;
-    while !shared.is_stopped() {
-        let allowed = shared.allowed(&script);
-        if sent < allowed {
-            let len = (allowed - sent).min(BUFFER_BYTES as u64) as usize;
-            match stream.write(&bytes_at(script.stream, sent, len)) {
-                Ok(len) => sent += len as u64,
-                Err(error) if is_timeout(&error) => {}
-                Err(error) => return Err(error),
-            }
-            shared.lock().sent = sent;
-            continue;
-        }
-        let may_close = shared.is_open() && (!script.waits_for_end || shared.lock().has_end);
-        if sent == script.send && may_close {
-            return stream.shutdown(std::net::Shutdown::Write);
-        }
-        if shared.lock().failure.is_some() {
+        let local = route.local_routes()?;
+        let is_local = |address: &IpAddr| local.iter().any(|(known, _)| known == address);
+        if addresses.iter().all(is_local) || Instant::now() > end {
             return Ok(());
         }
-        std::thread::sleep(POLL);
+        std::thread::sleep(Duration::from_millis(1));
     }
-    Ok(())
-}
-
-fn is_timeout(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted)
 }

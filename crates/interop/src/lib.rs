@@ -6,8 +6,10 @@
 
 mod case;
 mod catalogue;
+mod checks;
 mod download;
 mod host;
+mod kernel_application;
 mod kernel_host;
 mod network;
 mod objects;
@@ -19,11 +21,11 @@ mod progress;
 mod run;
 mod stack_host;
 
-pub use case::{Case, Kind, cases};
+pub use case::{Case, Kind, cases, long_cases};
 pub use catalogue::plans;
 pub use download::{Download, measure_download};
 pub use objects::{OBJECT_BYTES, ObjectServer, PATHS, measure_objects};
 pub use page::{matrix, page};
-pub use plan::{Action, Expected, Join, Plan};
+pub use plan::{Action, Expected, Join, Plan, Reset};
 pub use play::{play, play_captured};
 pub use run::{Outcome, run_all};

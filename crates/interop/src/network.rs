@@ -46,6 +46,8 @@ pub(crate) struct Mode {
     pub(crate) realtime: bool,
     /// Captures the packets.
     pub(crate) capture: bool,
+    /// Seed of losses and delays.
+    pub(crate) seed: u64,
 }
 
 /// Starts the emulator. `links` has the TOML of each path, without its name.
@@ -54,7 +56,8 @@ pub(crate) fn start(
     devices: Vec<[Tun; 2]>,
     mode: Mode,
 ) -> Result<(SharedNetwork, RunningDriver), String> {
-    let mut text = "title = 'interop'\nseed = 1\nduration = '120s'\n[device]\nname = 'client'\n".to_owned();
+    let head = "title = 'interop'\nduration = '120s'\n[device]\nname = 'client'\n";
+    let mut text = format!("seed = {}\n{head}", mode.seed);
     for (path, link) in links.iter().enumerate() {
         _ = write!(text, "[[path]]\nname = 'path{path}'\nradio = 'huang2012.wifi'\n{link}\n");
     }

@@ -42,11 +42,11 @@ pub enum ObjectServer {
 }
 
 /// Downloads `count` objects one after the other over one connection, and returns their completion
-/// times.
+/// times. `seed` determines the losses.
 ///
 /// # Errors
 /// If a requirement of the system is missing, or a download is stuck.
-pub fn measure_objects(server: ObjectServer, count: usize) -> Result<Vec<Duration>, String> {
+pub fn measure_objects(server: ObjectServer, count: usize, seed: u64) -> Result<Vec<Duration>, String> {
     let text = |error: linux::Error| error.to_string();
     let plan = Plan { name: "objects", paths: 2, join: Join::Client, ..Plan::default() };
     let client = Namespace::create().map_err(text)?;
@@ -59,7 +59,7 @@ pub fn measure_objects(server: ObjectServer, count: usize) -> Result<Vec<Duratio
     };
     let devices = near.into_iter().zip(far).map(|(near, far)| [near, far]).collect();
     let links = PATHS.map(|link| format!("down = {{ {link} }}\nup = {{ {link} }}\n"));
-    let (_network, running) = network::start(&links, devices, Mode { realtime: true, capture: false })?;
+    let (_network, running) = network::start(&links, devices, Mode { realtime: true, capture: false, seed })?;
     let address = SocketAddr::new(server_address(false), PORT);
     let stream = client
         .run(|| socket::connect(address, Protocol::Mptcp, &Options { no_delay: true, ..Options::default() }))

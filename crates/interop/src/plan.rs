@@ -14,8 +14,40 @@ pub enum Join {
     Announced,
     /// The server announces a second address and a port.
     AnnouncedPort,
+    /// The client announces an address and a port, and the server joins there.
+    Server,
     /// The client joins, and the server refuses.
     Refused,
+    /// The client joins, and a middlebox removes MP_JOIN.
+    Stripped,
+    /// The client joins, and the subflow fails with its first data.
+    Failing,
+}
+
+impl Join {
+    /// No second subflow is established.
+    pub(crate) fn is_futile(self) -> bool {
+        matches!(self, Self::Refused | Self::Stripped)
+    }
+}
+
+/// Reset of the second subflow with a reason (MP_TCPRST; RFC 8684, section 3.6).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reset {
+    /// The client resets, else the server.
+    pub by_client: bool,
+    /// Reason that Linux sends.
+    pub linux: u8,
+    /// Reason that Tandem sends.
+    pub tandem: u8,
+    /// MP_FAIL comes in its place, as for a failed checksum.
+    pub fails: bool,
+    /// Counter of Linux as the sender.
+    pub sent: Option<&'static str>,
+    /// Counter of Linux as the receiver. It does not look at the reason while a join is half-open.
+    pub received: Option<&'static str>,
+    /// Tandem as the receiver sees the reset: it belongs to the connection.
+    pub seen: bool,
 }
 
 /// Action between the two halves of the data.
@@ -43,6 +75,12 @@ pub enum Action {
     Cut(usize),
     /// The second half of the data waits until the receive windows are full.
     FillWindows,
+    /// The same, until the windows have been probed.
+    ProbeWindows,
+    /// The first path carries nothing while both ends close.
+    CutClose,
+    /// Nothing is sent for longer than the idle timeout of a translator.
+    Idle,
 }
 
 /// Protocol at the end.
@@ -76,6 +114,8 @@ pub struct Plan {
     pub client_closes_first: bool,
     /// The client closes after the server has closed.
     pub server_closes_first: bool,
+    /// The end that closes last sends its second half only after the other has closed.
+    pub half_close: bool,
     /// The applications begin to read with the second half of the data.
     pub reads_late: bool,
     /// The second subflow.
@@ -86,12 +126,24 @@ pub struct Plan {
     pub expected: Expected,
     /// Settings of each direction of the paths, as in a scenario.
     pub link: &'static str,
-    /// Middleboxes of the first path, as in a scenario.
+    /// Middleboxes of one path, as in a scenario.
     pub boxes: &'static str,
+    /// Index of that path.
+    pub box_path: u8,
+    /// The expected reset of the second subflow.
+    pub reset: Option<Reset>,
     /// Data is corrupted in transit.
     pub corrupts: bool,
     /// Send and receive buffer, in bytes.
     pub buffers: Option<u64>,
     /// Counters of Linux that may increase, although they mean trouble in other plans.
     pub tolerates: &'static [&'static str],
+}
+
+impl Plan {
+    /// Part of `total` bytes that is sent at once. The rest follows the action.
+    pub(crate) fn first_part(&self, total: u64) -> u64 {
+        // A subflow that fails with its first data has to be established before.
+        if self.join == Join::Failing { total / 1000 } else { total / 2 }
+    }
 }

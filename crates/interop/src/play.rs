@@ -1,12 +1,13 @@
 //! Plays a case: sets up both hosts, runs its phases, and checks the results.
 
 use crate::case::Case;
+use crate::checks::check;
 use crate::host::{Host, Setup};
+use crate::network;
 use crate::network::Mode;
 use crate::plan::{Action, Expected, Join, Plan};
-use crate::{network, oracle};
 use emulator::SharedNetwork;
-use std::fmt::Write as _;
+use mptcp::Failure;
 use std::time::{Duration, Instant};
 
 /// Longest wait for a phase.
@@ -15,6 +16,10 @@ const PATIENCE: Duration = Duration::from_secs(12);
 const CUT: Duration = Duration::from_millis(400);
 /// Time in which windows fill, and in which a subflow that must not come would come.
 const PAUSE: Duration = Duration::from_millis(250);
+/// Beyond the first probes of a closed window, which come a retransmission timeout after it closed.
+const PROBE_PAUSE: Duration = Duration::from_millis(900);
+/// Beyond the idle timeout of the translators.
+const IDLE: Duration = Duration::from_millis(700);
 const POLL: Duration = Duration::from_millis(2);
 
 /// Plays a case.
@@ -34,13 +39,13 @@ pub fn play_captured(case: &Case) -> Result<Vec<u8>, String> {
 }
 
 fn play_with(case: &Case, capture: bool) -> Result<Vec<u8>, String> {
-    let Case { plan, client, server, v6 } = case;
+    let Case { plan, client, server, v6, seed } = case;
     let setup = |is_client| Setup { plan, v6: *v6, is_client };
     let (mut client, near) = Host::start(*client, setup(true))?;
     let (server, far) = Host::start(*server, setup(false))?;
     let devices = near.into_iter().zip(far).map(|(near, far)| [near, far]).collect();
     let links: Vec<String> = (0..plan.paths).map(|path| link(plan, path)).collect();
-    let (network, running) = network::start(&links, devices, Mode { realtime: false, capture })?;
+    let (network, running) = network::start(&links, devices, Mode { realtime: false, capture, seed: *seed })?;
     client.connect();
     let mut game = Game { plan, client, server, network };
     let result = game.run().map_err(|error| format!("{error}: {}", game.describe()));
@@ -50,7 +55,7 @@ fn play_with(case: &Case, capture: bool) -> Result<Vec<u8>, String> {
 }
 
 fn link(plan: &Plan, path: u8) -> String {
-    let boxes = if path == 0 && !plan.boxes.is_empty() {
+    let boxes = if path == plan.box_path && !plan.boxes.is_empty() {
         format!("middlebox = [{}]\n", plan.boxes)
     } else {
         String::new()
@@ -58,11 +63,12 @@ fn link(plan: &Plan, path: u8) -> String {
     format!("down = {{ {0} }}\nup = {{ {0} }}\n{boxes}", plan.link)
 }
 
-struct Game<'a> {
-    plan: &'a Plan,
-    client: Host,
-    server: Host,
-    network: SharedNetwork,
+/// A case that is being played.
+pub(crate) struct Game<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) client: Host,
+    pub(crate) server: Host,
+    pub(crate) network: SharedNetwork,
 }
 
 impl Game<'_> {
@@ -71,16 +77,14 @@ impl Game<'_> {
         self.wait("no connection", |game| game.all(|host| host.shared().lock().is_connected))?;
         match plan.join {
             Join::None => {}
-            Join::Refused => {
-                std::thread::sleep(PAUSE);
-                check("a second subflow", self.client.subflows() == 1 && self.server.subflows() == 1)?;
-            }
+            join if join.is_futile() => self.await_end_of_second_subflow()?,
             _ => self.wait("no second subflow", |game| game.all(|host| host.subflows() == 2))?,
         }
         if !plan.reads_late {
-            self.wait("the first half does not arrive", |game| {
+            self.wait("the first part does not arrive", |game| {
                 let received = |host: &Host| host.shared().lock().received;
-                received(&game.client) >= plan.down / 2 && received(&game.server) >= plan.up / 2
+                let [down, up] = [plan.down, plan.up].map(|total| plan.first_part(total));
+                received(&game.client) >= down && received(&game.server) >= up
             })?;
         }
         let aborts = matches!(plan.action, Action::Abort { .. });
@@ -94,9 +98,16 @@ impl Game<'_> {
         if aborts {
             return self.check_aborted();
         }
-        self.open_gate();
-        if let Action::Cut(path) = plan.action {
-            self.cut(path);
+        match plan.action {
+            Action::Cut(path) => {
+                self.open_gate();
+                self.cut(path, || ());
+            }
+            Action::CutClose => self.cut(0, || self.open_gate()),
+            _ => self.open_gate(),
+        }
+        if plan.join == Join::Failing {
+            self.await_end_of_second_subflow()?;
         }
         self.wait("the connection does not finish", |game| {
             game.all(|host| host.shared().lock().is_finished)
@@ -106,9 +117,13 @@ impl Game<'_> {
 
     fn act(&mut self) -> Result<(), String> {
         match self.plan.action {
-            Action::None | Action::Cut(_) => Ok(()),
-            Action::FillWindows => {
-                std::thread::sleep(PAUSE);
+            Action::None | Action::Cut(_) | Action::CutClose => Ok(()),
+            Action::FillWindows | Action::ProbeWindows | Action::Idle => {
+                std::thread::sleep(match self.plan.action {
+                    Action::FillWindows => PAUSE,
+                    Action::ProbeWindows => PROBE_PAUSE,
+                    _ => IDLE,
+                });
                 Ok(())
             }
             Action::SetBackup { client } => {
@@ -128,6 +143,36 @@ impl Game<'_> {
         }
     }
 
+    /// Waits for the reset of the second subflow, and checks that no other comes.
+    fn await_end_of_second_subflow(&self) -> Result<(), String> {
+        let Some(reset) = self.plan.reset else { return Err("a plan without its reset".to_owned()) };
+        let (sender, receiver) =
+            if reset.by_client { (&self.client, &self.server) } else { (&self.server, &self.client) };
+        let code = if sender.is_kernel() { reset.linux } else { reset.tandem };
+        let counts = |host: &Host, name: Option<&str>| name.is_none_or(|name| host.counter(name) > 0);
+        // Linux closes the subflow before it resets it: data in between gets a reset without a reason.
+        let may_be_plain = sender.is_kernel() && self.plan.join == Join::Failing;
+        if sender.is_kernel() {
+            self.wait("the sender counts no reset", |_| counts(sender, reset.sent))?;
+        }
+        if receiver.is_kernel() {
+            let count = reset.received.filter(|_| !may_be_plain);
+            self.wait("the receiver counts no reset", |_| counts(receiver, count))?;
+        } else if reset.seen {
+            let expected = |failure: &Failure| match failure {
+                Failure::Reset(Some(reason)) => !reset.fails && reason.code == code,
+                Failure::Reset(None) => may_be_plain,
+                Failure::Checksum => reset.fails,
+                _ => false,
+            };
+            self.wait(&format!("no reset with the reason {code}"), |_| receiver.lost_subflow(expected))?;
+        }
+        // Linux keeps a subflow that it has reset in its list until the connection ends.
+        self.wait("the subflow stays", |_| receiver.subflows() <= 1)?;
+        std::thread::sleep(PAUSE);
+        check("a second subflow", receiver.subflows() <= 1)
+    }
+
     fn host(&mut self, client: bool) -> &mut Host {
         if client { &mut self.client } else { &mut self.server }
     }
@@ -136,7 +181,7 @@ impl Game<'_> {
         if client { &self.server } else { &self.client }
     }
 
-    fn all(&self, is_true: impl Fn(&Host) -> bool) -> bool {
+    pub(crate) fn all(&self, is_true: impl Fn(&Host) -> bool) -> bool {
         is_true(&self.client) && is_true(&self.server)
     }
 
@@ -145,8 +190,10 @@ impl Game<'_> {
         self.server.shared().open_gate();
     }
 
-    fn cut(&self, path: usize) {
+    /// Cuts a path for a while, of which `during` is the begin.
+    fn cut(&self, path: usize, during: impl FnOnce()) {
         self.network.lock().0.set_present(path, false);
+        during();
         std::thread::sleep(CUT);
         self.network.lock().0.set_present(path, true);
     }
@@ -170,76 +217,4 @@ impl Game<'_> {
             std::thread::sleep(POLL);
         }
     }
-
-    fn check_aborted(&self) -> Result<(), String> {
-        for host in [&self.client, &self.server] {
-            if let Some(mib) = host.mib() {
-                let fast = mib
-                    .counter("MPTcpExtMPFastcloseRx")
-                    .or(Some(0))
-                    .max(mib.counter("MPTcpExtMPFastcloseTx"));
-                check("no MP_FASTCLOSE", fast > Some(0))?;
-            }
-        }
-        self.check_counters()
-    }
-
-    fn check_results(&self) -> Result<(), String> {
-        let plan = self.plan;
-        for (host, expected) in [(&self.client, plan.down), (&self.server, plan.up)] {
-            let progress = host.shared().lock();
-            check("a byte was changed", progress.differs_at.is_none() || plan.corrupts)?;
-            check("another number of bytes", progress.received == expected)?;
-            drop(progress);
-            if plan.corrupts
-                && let Some(mib) = host.mib()
-            {
-                let failed = ["MPTcpExtDataCsumErr", "MPTcpExtMPFailRx"].map(|name| mib.counter(name));
-                check("no failed checksum", failed.into_iter().flatten().any(|count| count > 0))?;
-            }
-        }
-        self.check_counters()
-    }
-
-    fn check_counters(&self) -> Result<(), String> {
-        for host in [&self.client, &self.server] {
-            if let Some(violated) = host.mib().and_then(|mib| oracle::violated(self.plan, &mib)) {
-                return Err(format!("counter {violated}"));
-            }
-        }
-        Ok(())
-    }
-
-    /// State of both hosts, for an error.
-    fn describe(&self) -> String {
-        let mut text = String::new();
-        for (name, host) in [("client", &self.client), ("server", &self.server)] {
-            let (is_mptcp, subflows) = (host.is_mptcp(), host.subflows());
-            let progress = host.shared().lock();
-            _ = write!(
-                text,
-                "\n    {name}: mptcp {is_mptcp}, {subflows} subflows, sent {}, received {}, connected {}, end {}, finished {}, differs {:?}, failure {:?}, events {:?}",
-                progress.sent,
-                progress.received,
-                progress.is_connected,
-                progress.has_end,
-                progress.is_finished,
-                progress.differs_at,
-                progress.failure,
-                progress.events
-            );
-            drop(progress);
-            if let Some(mib) = host.mib() {
-                let counters = mib.counters().filter(|(name, count)| name.starts_with("MPTcp") && *count > 0);
-                let counters: Vec<String> =
-                    counters.map(|(name, count)| format!("{} {count}", &name[8..])).collect();
-                _ = write!(text, ", counters {}", counters.join(", "));
-            }
-        }
-        text
-    }
-}
-
-fn check(problem: &str, holds: bool) -> Result<(), String> {
-    if holds { Ok(()) } else { Err(problem.to_owned()) }
 }

@@ -7,10 +7,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Task of an application.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Script {
-    /// Bytes to be sent: the first half at once, the second once the gate is open.
+    /// Bytes to be sent.
     pub(crate) send: u64,
+    /// Those of them that are sent before the gate is open.
+    pub(crate) first: u64,
     /// Closes its direction only after the peer has closed the other.
     pub(crate) waits_for_end: bool,
+    /// Sends the second half only after the peer has closed.
+    pub(crate) answers_late: bool,
     /// Reads nothing before the gate is open.
     pub(crate) reads_late: bool,
     /// Distinguishes the two streams of a connection.
@@ -58,9 +62,9 @@ impl Shared {
     pub(crate) fn is_open(&self) -> bool {
         self.gate.load(Ordering::Relaxed)
     }
-    /// Bytes that may be sent now.
-    pub(crate) fn allowed(&self, script: &Script) -> u64 {
-        if self.is_open() { script.send } else { script.send / 2 }
+    /// Bytes that may be sent now. `has_end` says that the peer has closed.
+    pub(crate) fn allowed(&self, script: &Script, has_end: bool) -> u64 {
+        if self.is_open() && (has_end || !script.answers_late) { script.send } else { script.first }
     }
     /// Compares received bytes with those sent.
     pub(crate) fn receive(&self, script: &Script, bytes: &[u8]) {

@@ -2,6 +2,7 @@
 
 use crate::host::{PORT, Setup};
 use crate::network::{client_address, device_name, path_address, server_address};
+use crate::plan::Action;
 use crate::progress::{Script, Shared, bytes_at};
 use bytes::Bytes;
 use linux::Error;
@@ -27,6 +28,7 @@ type Command = Box<dyn FnOnce(&mut Stack, ConnectionId) + Send>;
 struct Snapshot {
     is_mptcp: bool,
     subflows: usize,
+    has_backup: bool,
 }
 
 pub(crate) struct StackHost {
@@ -36,7 +38,8 @@ pub(crate) struct StackHost {
     start: Sender<()>,
     waker: Waker,
     thread: Option<JoinHandle<()>>,
-    v6: bool,
+    /// Address on the second path.
+    second: IpAddr,
     is_client: bool,
 }
 
@@ -53,7 +56,10 @@ struct Application {
     pending_join: Option<SocketAddr>,
     joins: bool,
     backup: bool,
+    /// A path may be dead in the end, and never carry the FIN of its subflow.
+    ignores_fins: bool,
     announced: Option<(IpAddr, Option<u16>)>,
+    second: IpAddr,
     v6: bool,
     config: Config,
 }
@@ -73,7 +79,8 @@ impl StackHost {
             };
             interfaces.push(Interface { addresses, mtu: 1500 });
         }
-        let mut config = Config { checksum: plan.checksum, ..Config::linux() };
+        let mut config =
+            Config { checksum: plan.checksum, timestamps: setup.has_timestamps(), ..Config::linux() };
         if let Some(bytes) = plan.buffers {
             config = Config { send_buffer: bytes, recv_buffer: bytes, autotune: None, ..config };
         }
@@ -98,7 +105,9 @@ impl StackHost {
             pending_join: None,
             joins: setup.joins(),
             backup: setup.is_backup(),
-            announced: setup.announces().then(|| (path_address(v6, 1), setup.announced_port())),
+            ignores_fins: plan.action == Action::Idle,
+            announced: setup.announces().then(|| (setup.second_address(), setup.announced_port())),
+            second: setup.second_address(),
             v6,
             config,
         };
@@ -107,7 +116,8 @@ impl StackHost {
             .name("tandem".to_owned())
             .spawn(move || application.run(driver))
             .map_err(|error| Error::system("start a thread", error))?;
-        let host = Self { shared, snapshot, commands, start, waker, thread: Some(thread), v6, is_client };
+        let (thread, second) = (Some(thread), setup.second_address());
+        let host = Self { shared, snapshot, commands, start, waker, thread, second, is_client };
         Ok((host, far))
     }
 
@@ -136,8 +146,12 @@ impl StackHost {
         self.shared.lock().events.iter().any(is_wanted)
     }
 
+    pub(crate) fn has_backup(&self) -> bool {
+        self.snapshot().has_backup
+    }
+
     fn command(&self, command: impl FnOnce(&mut Endpoint<Bytes>, Option<u8>) + Send + 'static) {
-        let address = if self.is_client { client_address(self.v6, 1) } else { path_address(self.v6, 1) };
+        let address = self.second;
         _ = self.commands.send(Box::new(move |stack, id| {
             let address_id = stack.address_id(id, address);
             stack.update(id, |endpoint| command(endpoint, address_id));
@@ -199,6 +213,8 @@ impl Application {
                 let snapshot = Snapshot {
                     is_mptcp: endpoint.mode() == Mode::Mptcp,
                     subflows: (0..8).filter(up).count(),
+                    has_backup: (0..8)
+                        .any(|path| endpoint.subflow(PathId(path)).is_some_and(|subflow| subflow.backup)),
                 };
                 *self.snapshot.lock().unwrap_or_else(PoisonError::into_inner) = snapshot;
             }
@@ -221,7 +237,7 @@ impl Application {
                 self.shared.lock().is_connected = true;
                 if *mode == Mode::Mptcp && self.joins {
                     let remote = SocketAddr::new(server_address(self.v6), PORT);
-                    _ = stack.join(now, id, client_address(self.v6, 1), remote, self.backup);
+                    _ = stack.join(now, id, self.second, remote, self.backup);
                 }
                 if let Some((address, port)) = self.announced {
                     let address_id = stack.address_id(id, address).unwrap_or(0);
@@ -239,7 +255,7 @@ impl Application {
         self.shared.lock().events.push(event);
         // The announcement may come with the first acknowledgement, before a join is possible.
         if let Some(remote) = self.pending_join
-            && stack.join(now, id, client_address(self.v6, 1), remote, false).is_ok()
+            && stack.join(now, id, self.second, remote, false).is_ok()
         {
             self.pending_join = None;
         }
@@ -256,10 +272,15 @@ impl Application {
             let progress = self.shared.lock();
             (progress.is_connected, progress.has_end, progress.sent)
         };
+        if self.is_closed && self.ignores_fins && has_end {
+            let all_acknowledged =
+                stack.endpoint(id).is_none_or(|own| own.acknowledged() == self.script.send);
+            self.shared.lock().is_finished |= all_acknowledged;
+        }
         if !is_connected || self.is_closed {
             return;
         }
-        let allowed = self.shared.allowed(&self.script);
+        let allowed = self.shared.allowed(&self.script, has_end);
         while sent < allowed {
             let len = (allowed - sent).min(WRITE_BYTES) as usize;
             let taken = stack.write(id, &Bytes::from(bytes_at(self.script.stream, sent, len)));
