@@ -87,8 +87,9 @@ impl<P: Payload> Endpoint<P> {
         self.reinject(i, false);
         self.report(Event::SubflowDown(path, Some(failure)));
         self.last_failure = Some(failure);
-        // The subflow is the connection in plain TCP, and before MPTCP is agreed on.
-        if !self.handshake.is_mptcp() || !self.handshake.is_connected() {
+        // The first subflow is the whole connection in plain TCP, and before MPTCP is agreed on.
+        let is_whole = !self.handshake.is_mptcp() || !self.handshake.is_connected();
+        if is_whole && !joined {
             self.fail(failure);
         }
         self.transmit_pending = true;

@@ -94,7 +94,11 @@ impl<P: Payload> Endpoint<P> {
             }
             return;
         }
-        if !segment.flags.has(Flags::SYN_ACK) || !acks_syn {
+        if segment.flags.has(Flags::ACK) && !acks_syn {
+            self.refuse_segment(i, segment, None);
+            return;
+        }
+        if !segment.flags.has(Flags::SYN_ACK) {
             return;
         }
         if self.subflows[i].is_join() {
@@ -137,6 +141,8 @@ impl<P: Payload> Endpoint<P> {
             Some(MptcpSignal::Capable {
                 version: 1,
                 sender_key: Some(key),
+                // The form of a third ACK is no answer (RFC 8684, figure 4).
+                receiver_key: None,
                 hmac_sha256: true,
                 extension: false,
                 checksum,
