@@ -1,5 +1,6 @@
 //! The vocabulary of hostile clients.
 
+use crate::answer::JoinAnswer;
 use units::Rng;
 
 /// How the client opens the connection.
@@ -78,6 +79,10 @@ pub enum Act {
     Priority,
     /// ADD_ADDR with a wrong HMAC.
     AddAddress,
+    /// Many ADD_ADDRs with wrong HMACs.
+    AddressFlood,
+    /// ADD_ADDR of a second address of a hostile server, which then answers the join so.
+    Announce(JoinAnswer),
     /// REMOVE_ADDR of an unknown identifier.
     RemoveAddress,
     /// MP_JOIN with an unknown token.
@@ -120,7 +125,7 @@ impl Opening {
 }
 
 impl Act {
-    /// All acts but plain data.
+    /// All acts of clients but plain data.
     pub const HOSTILE: [Self; 33] = [
         Self::ShortNumbers,
         Self::Unmapped,
@@ -161,5 +166,14 @@ impl Act {
     pub(crate) fn draw(rng: &mut Rng) -> Self {
         let hostile = Self::HOSTILE;
         hostile.get(rng.below(5 * hostile.len() as u64) as usize).copied().unwrap_or(Self::Data)
+    }
+
+    /// As [`draw`](Self::draw), for a server. Announcements are as frequent as all other hostile acts.
+    pub(crate) fn draw_of_server(rng: &mut Rng) -> Self {
+        match rng.below(10) {
+            0 => Self::Announce(JoinAnswer::draw(rng)),
+            1 if rng.below(8) == 0 => Self::AddressFlood,
+            _ => Self::draw(rng),
+        }
     }
 }

@@ -1,9 +1,11 @@
 //! One exchange: a client that follows its script and records the server's answers.
 
 use crate::act::{Act, Opening};
+use crate::answer::{Answer, JoinAnswer};
 use crate::keys::{join_hmac, token_and_idsn};
 use crate::outcome::{End, Outcome};
-use crate::packet::{encode, segment};
+use crate::packet::{PORT, encode, segment};
+use crate::serving::AnsweredJoin;
 use bytes::Bytes;
 use units::{Rng, Seed};
 use wire::{Dss, Flags, MptcpSignal, Segment};
@@ -11,11 +13,24 @@ use wire::{Dss, Flags, MptcpSignal, Segment};
 /// Largest payload of a segment.
 const MAX_PAYLOAD: u64 = 400;
 
-/// A client with the script that a seed gives.
+/// Hostile peers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Peers {
+    /// Clients, which attack a server.
+    Clients,
+    /// Servers, which attack a client that has connected to them.
+    Servers,
+}
+
+/// A peer with the script that a seed gives.
 #[derive(Debug)]
 pub struct Exchange {
-    /// How the connection is opened.
+    /// Whether the peer is a client or a server.
+    pub peers: Peers,
+    /// How a client opens the connection.
     pub opening: Opening,
+    /// How a server answers the SYN.
+    pub answer: Answer,
     /// The acts after it, in their order.
     pub acts: Vec<Act>,
     /// Whether the client closes in the end: DATA_FIN, then FIN.
@@ -23,6 +38,8 @@ pub struct Exchange {
     pub(crate) rng: Rng,
     /// Ports of the first subflow and of joins.
     pub(crate) ports: [u16; 2],
+    /// Port of the host under attack; a client of its own has another for each connection.
+    pub(crate) peer_port: u16,
     /// Whether client and server require checksums.
     pub(crate) checksum: bool,
     pub(crate) key: u64,
@@ -33,13 +50,16 @@ pub struct Exchange {
     /// The server's key, its next sequence number, and its next data sequence number.
     pub(crate) server_key: Option<u64>,
     pub(crate) server_seq: Option<u32>,
-    server_dsn: u64,
+    pub(crate) server_dsn: u64,
     /// Answers to joins, for the next round.
-    replies: Vec<Vec<u8>>,
+    pub(crate) replies: Vec<Vec<u8>>,
+    /// Join of the host under attack to the announced address, and the answer to it.
+    pub(crate) answered: Option<AnsweredJoin>,
+    pub(crate) join_answer: Option<JoinAnswer>,
     pub(crate) joins: Vec<Join>,
     pub(crate) last: Vec<Vec<u8>>,
     round: usize,
-    outcome: Outcome,
+    pub(crate) outcome: Outcome,
 }
 
 /// An MP_JOIN under way.
@@ -53,18 +73,29 @@ pub(crate) struct Join {
 
 impl Exchange {
     /// The exchange `number` of a seed. `ports` are those of the first subflow and of the first join.
-    pub fn new(seed: Seed, number: u64, ports: [u16; 2], checksum: bool) -> Self {
-        let mut rng = seed.rng(&format!("exchange {number}"));
-        let opening = Opening::draw(&mut rng);
-        let acts = (0..3 + rng.below(6)).map(|_| Act::draw(&mut rng)).collect();
+    pub fn new(peers: Peers, seed: Seed, number: u64, ports: [u16; 2], checksum: bool) -> Self {
+        let is_client = peers == Peers::Clients;
+        let stream = if is_client { "exchange" } else { "server exchange" };
+        let mut rng = seed.rng(&format!("{stream} {number}"));
+        let (mut opening, mut answer) = (Opening::Proper, Answer::Proper);
+        if is_client {
+            opening = Opening::draw(&mut rng);
+        } else {
+            answer = Answer::draw(&mut rng);
+        }
+        let draw = |rng: &mut Rng| if is_client { Act::draw(rng) } else { Act::draw_of_server(rng) };
+        let acts = (0..3 + rng.below(6)).map(|_| draw(&mut rng)).collect();
         let closes = rng.below(2) == 0;
         let (key, isn) = (rng.bits(), rng.bits() as u32);
         Self {
+            peers,
             opening,
+            answer,
             acts,
             closes,
             rng,
             ports,
+            peer_port: if is_client { PORT } else { 0 },
             checksum,
             key,
             isn,
@@ -74,6 +105,8 @@ impl Exchange {
             server_seq: None,
             server_dsn: 0,
             replies: Vec::new(),
+            answered: None,
+            join_answer: None,
             joins: Vec::new(),
             last: Vec::new(),
             round: 0,
@@ -84,7 +117,12 @@ impl Exchange {
     /// An exchange with this script.
     #[cfg(test)]
     pub(crate) fn scripted(opening: Opening, acts: &[Act], closes: bool) -> Self {
-        Self { opening, acts: acts.to_vec(), closes, ..Self::new(Seed::new(1), 0, [1024, 20_000], false) }
+        Self {
+            opening,
+            acts: acts.to_vec(),
+            closes,
+            ..Self::new(Peers::Clients, Seed::new(1), 0, [1024, 20_000], false)
+        }
     }
 
     /// Rounds of the longest exchange: handshake, eight acts, closing, and acknowledgements.
@@ -100,9 +138,10 @@ impl Exchange {
         }
         let script = self.acts.len() + 2;
         let more = match round {
-            0 => vec![self.syn()],
+            0 if self.peers == Peers::Clients => vec![self.syn()],
             _ if self.server_seq.is_none() => Vec::new(),
-            1 => self.third_ack(),
+            1 if self.peers == Peers::Clients => self.third_ack(),
+            1 => self.syn_ack(),
             _ if round < script => self.act(self.acts[round - 2]),
             _ if round == script && self.closes && self.uses_mptcp() => vec![self.data_fin()],
             _ if round == script + 1 && self.closes => vec![self.fin()],
@@ -121,7 +160,14 @@ impl Exchange {
     }
 
     /// Reads an answer of the server.
-    pub(crate) fn take(&mut self, answer: &Segment<Bytes>) {
+    pub(crate) fn take(&mut self, to_announced: bool, answer: &Segment<Bytes>) {
+        if to_announced {
+            self.take_own_join(answer);
+            return;
+        }
+        if self.peers == Peers::Servers {
+            self.take_handshake(answer);
+        }
         if answer.destination != self.ports[0] {
             self.take_join(answer);
             return;
@@ -188,15 +234,20 @@ impl Exchange {
                 hmac[7] ^= 1;
             }
             let numbers = [join.seq, answer.seq.wrapping_add(1)];
-            let mut ack = segment(join.port, numbers, Flags::ACK);
+            let mut ack = segment((join.port, self.peer_port), numbers, Flags::ACK);
             ack.signal = Some(MptcpSignal::JoinAck { hmac });
             self.replies.push(encode(&ack));
         }
     }
 
+    /// Ports of the first subflow: the own one, and that of the host under attack.
+    pub(crate) fn ends(&self) -> (u16, u16) {
+        (self.ports[0], self.peer_port)
+    }
+
     /// An ACK of all that the server has sent.
     pub(crate) fn acknowledgement(&self) -> Segment<Bytes> {
-        let mut ack = segment(self.ports[0], [self.seq, self.server_seq.unwrap_or(0)], Flags::ACK);
+        let mut ack = segment(self.ends(), [self.seq, self.server_seq.unwrap_or(0)], Flags::ACK);
         ack.dss = self.uses_mptcp().then(|| self.data_ack());
         ack
     }
@@ -224,7 +275,10 @@ impl Exchange {
 
     /// Names of the hostile opening and acts in the script, without repetitions.
     pub fn hostile(&self) -> Vec<String> {
-        let opening = (self.opening != Opening::Proper).then(|| format!("{:?}", self.opening));
+        let opening = match self.peers {
+            Peers::Clients => (self.opening != Opening::Proper).then(|| format!("{:?}", self.opening)),
+            Peers::Servers => (self.answer != Answer::Proper).then(|| format!("{:?}", self.answer)),
+        };
         let acts = self.acts.iter().filter(|act| **act != Act::Data).map(|act| format!("{act:?}"));
         let mut all: Vec<String> = opening.into_iter().chain(acts).collect();
         all.sort_unstable();
@@ -236,6 +290,10 @@ impl Exchange {
     pub fn script(&self) -> String {
         let checksum = if self.checksum { "checksums, " } else { "" };
         let end = if self.closes { ", close" } else { "" };
-        format!("{checksum}{:?}, {:?}{end}", self.opening, self.acts)
+        let opening = match self.peers {
+            Peers::Clients => format!("{:?}", self.opening),
+            Peers::Servers => format!("{:?}", self.answer),
+        };
+        format!("{checksum}{opening}, {:?}{end}", self.acts)
     }
 }

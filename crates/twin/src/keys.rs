@@ -2,6 +2,7 @@
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
+use std::net::Ipv4Addr;
 
 /// Token, and initial data sequence number, of a key.
 pub(crate) fn token_and_idsn(key: u64) -> (u32, u64) {
@@ -13,13 +14,28 @@ pub(crate) fn token_and_idsn(key: u64) -> (u32, u64) {
 }
 
 /// HMAC of the sender's and the receiver's key over their nonces.
-pub(crate) fn join_hmac([own, peer]: [u64; 2], nonces: [u32; 2]) -> [u8; 32] {
+pub(crate) fn join_hmac(keys: [u64; 2], [own, peer]: [u32; 2]) -> [u8; 32] {
+    hmac(keys, &[&own.to_be_bytes(), &peer.to_be_bytes()])
+}
+
+/// HMAC of an ADD_ADDR of the sender (RFC 8684, section 3.4.1).
+pub(crate) fn address_hmac([own, peer]: [u64; 2], id: u8, address: Ipv4Addr) -> u64 {
+    let mut message = vec![id];
+    message.extend(address.octets());
+    message.extend([0, 0]);
+    let digest = hmac([own, peer], &[&message]);
+    let mut low = [0; 8];
+    low.copy_from_slice(&digest[24..]);
+    u64::from_be_bytes(low)
+}
+
+fn hmac([own, peer]: [u64; 2], message: &[&[u8]]) -> [u8; 32] {
     let mut key = [0; 16];
     key[..8].copy_from_slice(&own.to_be_bytes());
     key[8..].copy_from_slice(&peer.to_be_bytes());
     let mut mac = Hmac::<Sha256>::new_from_slice(&key).expect("HMAC takes keys of any length");
-    for nonce in nonces {
-        mac.update(&nonce.to_be_bytes());
+    for part in message {
+        mac.update(part);
     }
     mac.finalize().into_bytes().into()
 }

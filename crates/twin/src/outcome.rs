@@ -1,4 +1,4 @@
-//! Behaviour of a server in an exchange, seen by its application and by the client.
+//! Behaviour of a host in an exchange, seen by its application and by the peer.
 
 use std::fmt;
 
@@ -39,6 +39,8 @@ pub struct Outcome {
     pub fast_close: bool,
     /// Number of joins answered by SYN/ACK, and of joins reset.
     pub joins: [u32; 2],
+    /// Joins of the host to an announced address: SYNs, resets, and third ACKs with MP_JOIN.
+    pub own_joins: [u32; 3],
 }
 
 impl Outcome {
@@ -60,6 +62,7 @@ impl Outcome {
             ("mp_fail", self.mp_fail != other.mp_fail),
             ("fast_close", self.fast_close != other.fast_close),
             ("joins", self.joins != other.joins),
+            ("own_joins", self.own_joins != other.own_joins),
         ];
         members.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name).collect()
     }
@@ -82,6 +85,10 @@ impl fmt::Display for Outcome {
         }
         if *joins != [0, 0] {
             write!(f, ", joins {} accepted {} reset", joins[0], joins[1])?;
+        }
+        let [syns, resets, acks] = self.own_joins;
+        if syns > 0 {
+            write!(f, ", own joins {syns}, of which {resets} reset, {acks} third ACKs")?;
         }
         Ok(())
     }

@@ -4,23 +4,30 @@ use bytes::Bytes;
 use std::net::Ipv4Addr;
 use wire::{Flags, Segment, ip, tcp};
 
-/// Address of the server.
-pub(crate) const SERVER: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 1);
-/// Address of all clients, which differ by their ports.
-pub(crate) const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 2);
-/// Port of the server.
+/// Address of the host under attack.
+pub(crate) const VICTIM: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 1);
+/// Address of all hostile peers, which differ by their ports.
+pub(crate) const PEER: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 2);
+/// Address that hostile servers announce.
+pub(crate) const ANNOUNCED: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 3);
+/// Port of the server under attack.
 pub(crate) const PORT: u16 = 5201;
 /// Offset of the checksum in a TCP header, and length of a header without options.
 const CHECKSUM: usize = 16;
 const IP_HEADER: usize = 20;
 const TCP_HEADER: usize = 20;
 
-/// The bytes of a segment to the server.
+/// The bytes of a segment to the host under attack.
 pub(crate) fn encode(segment: &Segment<Bytes>) -> Vec<u8> {
-    let mut packet = Vec::new();
-    ip::emit_header((CLIENT.into(), SERVER.into()), ip::TCP, segment.ecn, segment.wire_len(), &mut packet)
-        .and_then(|()| tcp::emit(segment, CLIENT.into(), SERVER.into(), &segment.payload, &mut packet))
-        .expect("the client's segments fit a packet");
+    encode_from(PEER, segment)
+}
+
+/// The bytes of a segment from one of the peer's addresses.
+pub(crate) fn encode_from(address: Ipv4Addr, segment: &Segment<Bytes>) -> Vec<u8> {
+    let (mut packet, ends) = (Vec::new(), (address.into(), VICTIM.into()));
+    ip::emit_header(ends, ip::TCP, segment.ecn, segment.wire_len(), &mut packet)
+        .and_then(|()| tcp::emit(segment, ends.0, ends.1, &segment.payload, &mut packet))
+        .expect("the peer's segments fit a packet");
     packet
 }
 
@@ -43,7 +50,7 @@ pub(crate) fn with_option(mut packet: Vec<u8>, change: impl FnOnce(&mut [u8])) -
 
 /// TCP checksum of a segment with the checksum field 0 (RFC 9293, section 3.1).
 fn checksum(segment: &[u8]) -> u16 {
-    let mut bytes = [CLIENT.octets(), SERVER.octets()].concat();
+    let mut bytes = [PEER.octets(), VICTIM.octets()].concat();
     bytes.extend([0, ip::TCP]);
     bytes.extend((segment.len() as u16).to_be_bytes());
     bytes.extend(segment);
@@ -61,14 +68,15 @@ pub(crate) fn with_wrong_checksum(mut packet: Vec<u8>) -> Vec<u8> {
     packet
 }
 
-/// Decodes a packet of the server to a client; `None` for any other.
-pub(crate) fn decode(packet: &[u8]) -> Option<Segment<Bytes>> {
+/// Decodes a packet to a peer; `None` for any other. Returns also whether it is for the announced address.
+pub(crate) fn decode(packet: &[u8]) -> Option<(bool, Segment<Bytes>)> {
     let datagram = ip::parse(packet).ok()?;
-    let is_ours = datagram.protocol == ip::TCP && datagram.destination == CLIENT;
-    is_ours.then(|| tcp::parse(datagram.payload).ok()).flatten()
+    let is_announced = datagram.destination == ANNOUNCED;
+    let is_ours = datagram.protocol == ip::TCP && (is_announced || datagram.destination == PEER);
+    is_ours.then(|| tcp::parse(datagram.payload).ok()).flatten().map(|segment| (is_announced, segment))
 }
 
-/// A segment of the client at `port` with no options.
-pub(crate) fn segment(port: u16, [seq, ack]: [u32; 2], flags: Flags) -> Segment<Bytes> {
-    Segment::new((port, PORT), seq, ack, flags, u16::MAX)
+/// A segment of the peer between two ports, with no options.
+pub(crate) fn segment((own, other): (u16, u16), [seq, ack]: [u32; 2], flags: Flags) -> Segment<Bytes> {
+    Segment::new((own, other), seq, ack, flags, u16::MAX)
 }

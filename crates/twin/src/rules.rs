@@ -1,7 +1,8 @@
 //! Why the servers may differ, each with its source.
 
 use crate::act::{Act, Opening};
-use crate::exchange::Exchange;
+use crate::exchange::{Exchange, Peers};
+use crate::server_rules::SERVER_RULES;
 
 /// A class of differences with the same cause.
 #[derive(Debug)]
@@ -10,17 +11,17 @@ pub struct Rule {
     pub name: &'static str,
     /// Section of the RFC, the behaviour of each server, and the verdict.
     pub source: &'static str,
-    cause: Cause,
+    pub(crate) cause: Cause,
     /// Members of the outcomes that the cause alone makes differ.
-    members: &'static [&'static str],
+    pub(crate) members: &'static [&'static str],
     /// Whether one server goes on with TCP and the other with Multipath TCP, so that all that follows
     /// differs too.
-    diverges: bool,
+    pub(crate) diverges: bool,
 }
 
 /// The part of a script that causes a difference.
 #[derive(Debug, Clone, Copy)]
-enum Cause {
+pub(crate) enum Cause {
     Opening(Opening),
     Act(Act),
 }
@@ -31,10 +32,20 @@ const DELIVERY: &[&str] = &["read", "end", "data_acknowledged"];
 /// order, it can only reset the subflow.
 /// A server that has fallen back resets joins.
 const UNPLACED: &[&str] =
-    &["read", "end", "data_acknowledged", "acknowledged", "reset", "fin", "mp_fail", "joins"];
+    &["read", "end", "data_acknowledged", "acknowledged", "reset", "fin", "mp_fail", "joins", "own_joins"];
 /// Members that differ between a connection of TCP and one of Multipath TCP.
-const ALL_BUT_THE_OFFER: &[&str] =
-    &["read", "end", "data_acknowledged", "acknowledged", "reset", "fin", "mp_fail", "fast_close", "joins"];
+const ALL_BUT_THE_OFFER: &[&str] = &[
+    "read",
+    "end",
+    "data_acknowledged",
+    "acknowledged",
+    "reset",
+    "fin",
+    "mp_fail",
+    "fast_close",
+    "joins",
+    "own_joins",
+];
 
 /// All rules.
 pub const RULES: [Rule; 13] = [
@@ -103,7 +114,7 @@ pub const RULES: [Rule; 13] = [
                  subflow otherwise, and refuses later joins. Linux goes on, answers them, and delivers \
                  nothing more after data that it had before. Tandem is right.",
         cause: Cause::Act(Act::InfiniteMapping),
-        members: &["read", "acknowledged", "reset", "end", "fin", "joins"],
+        members: &["read", "acknowledged", "reset", "end", "fin", "joins", "own_joins"],
         diverges: true,
     },
     Rule {
@@ -111,7 +122,16 @@ pub const RULES: [Rule; 13] = [
         source: "RFC 8684, 3.3.3: nothing follows a DATA_FIN. Tandem ignores it. Linux delivers what \
                  arrives before its application has read the end, else it resets. Tandem is right.",
         cause: Cause::Act(Act::DataAfterDataFin),
-        members: &["read", "acknowledged", "data_acknowledged", "reset", "fin", "fast_close", "joins"],
+        members: &[
+            "read",
+            "acknowledged",
+            "data_acknowledged",
+            "reset",
+            "fin",
+            "fast_close",
+            "joins",
+            "own_joins",
+        ],
         diverges: true,
     },
     Rule {
@@ -168,7 +188,9 @@ pub(crate) fn explain(
     members: &[&str],
 ) -> Option<&'static Rule> {
     let covers = |acts: usize, members: &[&str]| {
-        let played: Vec<&Rule> = RULES.iter().filter(|rule| rule.cause.is_within(exchange, acts)).collect();
+        let of_servers: &[Rule] = if exchange.peers == Peers::Servers { &SERVER_RULES } else { &[] };
+        let all = RULES.iter().chain(of_servers);
+        let played: Vec<&Rule> = all.filter(|rule| rule.cause.is_within(exchange, acts)).collect();
         let is_covered = |member: &&str| played.iter().any(|rule| rule.members.contains(member));
         members.iter().all(is_covered).then_some(played)
     };
@@ -188,13 +210,13 @@ pub(crate) fn explain(
 
 #[cfg(test)]
 mod tests {
-    use super::RULES;
+    use super::{RULES, SERVER_RULES};
 
     #[test]
     fn page_has_every_rule() {
         let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/background/twin.md");
         let text = std::fs::read_to_string(page).expect("the page");
-        for rule in &RULES {
+        for rule in RULES.iter().chain(&SERVER_RULES) {
             let row = format!("| {} | {} |", rule.name, rule.source);
             assert!(text.contains(&row), "docs/background/twin.md lacks the row:\n{row}");
         }

@@ -1,12 +1,12 @@
 //! Runs exchanges with both servers and collects the differences.
 
-use crate::exchange::Exchange;
-use crate::linux_server::LinuxServer;
+use crate::exchange::{Exchange, Peers};
+use crate::linux_host::LinuxHost;
 use crate::outcome::Outcome;
 use crate::packet::decode;
 use crate::rules::{self, Rule};
-use crate::server::Server;
-use crate::tandem_server::TandemServer;
+use crate::tandem_host::TandemHost;
+use crate::victim::Victim;
 use linux::Error;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -15,9 +15,9 @@ use units::Seed;
 
 /// Exchanges at once.
 const BATCH: u64 = 400;
-/// Plays with Linux before a difference without an explanation counts.
-const PLAYS: u32 = 3;
-/// Time between rounds: a host answers at once, and its application reads within it.
+/// Plays before a difference without an explanation counts, each half as fast as the one before.
+const PLAYS: u32 = 5;
+/// Time between rounds of the first play: a host answers at once, and its application reads within it.
 const ROUND: Duration = Duration::from_millis(6);
 /// Time after the last round: beyond Linux's longest delay of an ACK, 200 ms.
 const LAST: Duration = Duration::from_millis(260);
@@ -56,21 +56,25 @@ pub struct Findings {
     pub unexplained: Vec<Difference>,
 }
 
-/// Runs `count` exchanges of a seed, from the number `first` on. `progress` gets the finished ones.
+/// Runs `count` exchanges of a seed with hostile clients or servers, from the number `first` on.
+/// `progress` gets the finished ones.
 ///
 /// # Errors
 /// Without root, TUN devices or Multipath TCP in the kernel.
-pub fn run(seed: Seed, first: u64, count: u64, progress: &dyn Fn(u64)) -> Result<Findings, Error> {
+pub fn run(
+    peers: Peers,
+    seed: Seed,
+    first: u64,
+    count: u64,
+    progress: &dyn Fn(u64),
+) -> Result<Findings, Error> {
     let mut findings = Findings::default();
     let (mut at, end) = (first, first + count);
     while at < end {
         let batch = at / BATCH;
         let numbers = at..((batch + 1) * BATCH).min(end);
         let checksum = batch % 2 == 1;
-        let server = TandemServer::new(seed.derive(&format!("server {batch}")), checksum);
-        let with_tandem =
-            play(server, exchanges(seed, numbers.clone(), checksum)).unwrap_or_else(|never| match never {});
-        let with_linux = play_with_linux(seed, numbers, checksum, &with_tandem)?;
+        let [with_linux, with_tandem] = play_batch(peers, seed, numbers, checksum)?;
         for (linux, tandem) in with_linux.iter().zip(&with_tandem) {
             findings.add(at, linux, tandem);
             at += 1;
@@ -80,32 +84,36 @@ pub fn run(seed: Seed, first: u64, count: u64, progress: &dyn Fn(u64)) -> Result
     Ok(findings)
 }
 
-/// Plays a batch with Linux: again, if a difference has no explanation. A busy machine answers late in
-/// one play; a defect shows in each.
-fn play_with_linux(
+/// Plays a batch with Linux and with Tandem: again and slower, if a difference has no explanation. A busy
+/// machine answers late in one play; a defect shows in each.
+fn play_batch(
+    peers: Peers,
     seed: Seed,
     numbers: Range<u64>,
     checksum: bool,
-    with_tandem: &[Played],
-) -> Result<Vec<Played>, Error> {
-    let mut plays = 1;
-    loop {
-        let with_linux = play(LinuxServer::new(checksum)?, exchanges(seed, numbers.clone(), checksum))?;
-        let mut pairs = with_linux.iter().zip(with_tandem);
+) -> Result<[Vec<Played>; 2], Error> {
+    let mut round = ROUND;
+    for is_last in (1..=PLAYS).map(|play| play == PLAYS) {
+        let exchanges = || exchanges(peers, seed, numbers.clone(), checksum);
+        let tandem = TandemHost::new(seed.derive(&format!("server {}", numbers.start / BATCH)), checksum);
+        let with_tandem = play(tandem, exchanges(), round).unwrap_or_else(|never| match never {});
+        let with_linux = play(LinuxHost::new(peers, checksum)?, exchanges(), round)?;
+        let mut pairs = with_linux.iter().zip(&with_tandem);
         let is_explained = |(linux, tandem): (&Played, &Played)| {
             linux.last() == tandem.last() || linux.explanation(tandem).is_some()
         };
-        if plays == PLAYS || pairs.all(is_explained) {
-            return Ok(with_linux);
+        if is_last || pairs.all(is_explained) {
+            return Ok([with_linux, with_tandem]);
         }
-        plays += 1;
+        round *= 2;
     }
+    unreachable!("the last play returns")
 }
 
 /// The exchanges of a batch.
-fn exchanges(seed: Seed, numbers: Range<u64>, checksum: bool) -> Vec<Exchange> {
+fn exchanges(peers: Peers, seed: Seed, numbers: Range<u64>, checksum: bool) -> Vec<Exchange> {
     let ports = |i: usize| [PORTS[0] + i as u16, PORTS[1] + i as u16 * JOINS];
-    numbers.enumerate().map(|(i, number)| Exchange::new(seed, number, ports(i), checksum)).collect()
+    numbers.enumerate().map(|(i, number)| Exchange::new(peers, seed, number, ports(i), checksum)).collect()
 }
 
 /// An exchange with one server.
@@ -147,25 +155,29 @@ impl Played {
     }
 }
 
-/// Runs exchanges with one server, round by round.
-fn play<S: Server>(mut server: S, exchanges: Vec<Exchange>) -> Result<Vec<Played>, S::Error> {
+/// Runs exchanges with one host, round by round.
+fn play<V: Victim>(mut victim: V, exchanges: Vec<Exchange>, pace: Duration) -> Result<Vec<Played>, V::Error> {
+    if exchanges.first().is_some_and(|one| one.peers == Peers::Servers) {
+        let ports: Vec<u16> = exchanges.iter().map(|one| one.ports[0]).collect();
+        victim.open(&ports)?;
+    }
     let mut all: Vec<Played> = exchanges.into_iter().map(Played::new).collect();
     for round in 0..Exchange::ROUNDS {
         for played in &mut all {
             for packet in played.exchange.next_round() {
-                server.send(&packet)?;
+                victim.send(&packet)?;
             }
         }
-        for packet in server.wait(if round + 1 == Exchange::ROUNDS { LAST } else { ROUND })? {
-            let Some(answer) = decode(&packet) else { continue };
+        for packet in victim.wait(if round + 1 == Exchange::ROUNDS { LAST.max(pace) } else { pace })? {
+            let Some((to_announced, answer)) = decode(&packet) else { continue };
             let to = answer.destination;
             let index = if to < PORTS[1] { to - PORTS[0] } else { (to - PORTS[1]) / JOINS };
             if let Some(played) = all.get_mut(usize::from(index)) {
-                played.exchange.take(&answer);
+                played.exchange.take(to_announced, &answer);
             }
         }
         for played in &mut all {
-            let application = server.application(played.exchange.ports[0]);
+            let application = victim.application(played.exchange.ports[0]);
             played.rounds.push(played.exchange.outcome(application));
         }
     }
@@ -204,12 +216,41 @@ mod tests {
     use super::*;
     use crate::End;
     use crate::act::{Act, Opening};
+    use crate::answer::{Answer, JoinAnswer};
 
     fn with_tandem(opening: Opening, acts: &[Act], closes: bool) -> Outcome {
-        let server = TandemServer::new(Seed::new(1), false);
-        let played = play(server, vec![Exchange::scripted(opening, acts, closes)]);
+        let server = TandemHost::new(Seed::new(1), false);
+        let played = play(server, vec![Exchange::scripted(opening, acts, closes)], ROUND);
         let mut played = played.unwrap_or_else(|never| match never {});
         played.pop().expect("one exchange").last().clone()
+    }
+
+    /// Outcome of Tandem's client with a hostile server.
+    fn client_with_tandem(answer: Answer, acts: &[Act]) -> Outcome {
+        let mut exchange = Exchange::new(Peers::Servers, Seed::new(1), 0, PORTS, false);
+        (exchange.answer, exchange.acts, exchange.closes) = (answer, acts.to_vec(), true);
+        let played = play(TandemHost::new(Seed::new(1), false), vec![exchange], ROUND);
+        played.unwrap_or_else(|never| match never {}).pop().expect("one exchange").last().clone()
+    }
+
+    #[test]
+    fn client_joins_an_announced_address() {
+        let announce = Act::Announce(JoinAnswer::Proper);
+        let outcome = client_with_tandem(Answer::Proper, &[Act::Data, announce, Act::Data]);
+        assert!(outcome.end == End::Eof && outcome.own_joins == [1, 0, 1], "{outcome}");
+    }
+
+    #[test]
+    fn failed_join_of_a_server_does_not_end_the_connection() {
+        let outcome = client_with_tandem(Answer::Proper, &[Act::JoinWrongHmac, Act::Data]);
+        assert!(outcome.end == End::Eof && outcome.joins == [1, 1], "{outcome}");
+    }
+
+    #[test]
+    fn answer_with_two_keys_is_plain_tcp_and_one_to_another_syn_is_reset() {
+        let outcome = client_with_tandem(Answer::TwoKeys, &[Act::Data]);
+        assert!(!outcome.offers_mptcp && !outcome.read.is_empty(), "{outcome}");
+        assert!(client_with_tandem(Answer::WrongAck, &[]).reset);
     }
 
     #[test]
@@ -261,22 +302,31 @@ mod tests {
 
     #[test]
     fn same_seed_gives_the_same_outcomes() {
-        let play = || {
-            let played = play(TandemServer::new(Seed::new(3), false), exchanges(Seed::new(3), 0..200, false));
+        let play = |peers| {
+            let played = play(
+                TandemHost::new(Seed::new(3), false),
+                exchanges(peers, Seed::new(3), 0..200, false),
+                ROUND,
+            );
             let played = played.unwrap_or_else(|never| match never {});
             played.into_iter().map(|played| played.rounds).collect::<Vec<_>>()
         };
-        assert_eq!(play(), play());
+        for peers in [Peers::Clients, Peers::Servers] {
+            assert_eq!(play(peers), play(peers));
+        }
     }
 
     #[test]
     #[ignore = "needs root"]
     fn needs_root_every_difference_from_linux_has_an_explanation() {
-        let found = run(Seed::new(1), 0, 4000, &|_| ()).expect("root has namespaces and TUN devices");
-        assert_eq!(found.exchanges, 4000);
-        let unexplained: Vec<String> =
-            found.unexplained.iter().map(|one| format!("{}: {}", one.number, one.script)).collect();
-        assert!(unexplained.is_empty(), "{unexplained:#?}");
-        assert!(found.same > 3000 && found.explained.len() > 8, "{} are the same", found.same);
+        for peers in [Peers::Clients, Peers::Servers] {
+            let found =
+                run(peers, Seed::new(1), 0, 4000, &|_| ()).expect("root has namespaces and TUN devices");
+            assert_eq!(found.exchanges, 4000);
+            let unexplained: Vec<String> =
+                found.unexplained.iter().map(|one| format!("{}: {}", one.number, one.script)).collect();
+            assert!(unexplained.is_empty(), "{peers:?} {unexplained:#?}");
+            assert!(found.same > 2500 && found.explained.len() > 8, "{} are the same", found.same);
+        }
     }
 }

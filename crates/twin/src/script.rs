@@ -3,7 +3,7 @@
 use crate::act::{Act, Opening};
 use crate::exchange::{Exchange, Join};
 use crate::keys::token_and_idsn;
-use crate::packet::{CLIENT, encode, segment, with_option, with_wrong_checksum};
+use crate::packet::{PEER, encode, segment, with_option, with_wrong_checksum};
 use bytes::Bytes;
 use wire::{Dss, Flags, Mapping, MptcpSignal, Segment, dss_checksum};
 
@@ -13,7 +13,7 @@ const SUBTYPE: usize = 2;
 
 impl Exchange {
     pub(crate) fn syn(&self) -> Vec<u8> {
-        let mut syn = segment(self.ports[0], [self.isn, 0], Flags::SYN);
+        let mut syn = segment(self.ends(), [self.isn, 0], Flags::SYN);
         syn.mss = Some(1400);
         let version = if let Opening::OtherVersion(version) = self.opening { version } else { 1 };
         let has_key = matches!(self.opening, Opening::KeyInSyn | Opening::OtherVersion(0));
@@ -136,7 +136,7 @@ impl Exchange {
         let port = self.ports[1] + self.joins.len() as u16;
         let (isn, nonce) = (self.rng.bits() as u32, self.rng.bits() as u32);
         self.joins.push(Join { port, seq: isn.wrapping_add(1), nonce, is_proper });
-        let mut syn = segment(port, [isn, 0], Flags::SYN);
+        let mut syn = segment((port, self.peer_port), [isn, 0], Flags::SYN);
         syn.mss = Some(1400);
         syn.signal = Some(MptcpSignal::JoinSyn { backup: false, address_id: 0, token, nonce });
         vec![encode(&syn)]
@@ -147,7 +147,7 @@ impl Exchange {
         let is_mptcp = self.uses_mptcp();
         let (seq, dsn) = (self.seq, self.dsn);
         let shift = |seq: u32, by: i64| (i64::from(seq) + by) as u32;
-        let reset = |by: i64| vec![encode(&segment(self.ports[0], [shift(seq, by), 0], Flags::RST))];
+        let reset = |by: i64| vec![encode(&segment(self.ends(), [shift(seq, by), 0], Flags::RST))];
         let token = self.server_key.map_or(0, |key| token_and_idsn(key).0);
         match act {
             Act::Data => vec![encode(&self.proper_data())],
@@ -227,7 +227,7 @@ impl Exchange {
             Act::Reset => reset(0),
             Act::ResetInWindow => reset(10),
             Act::ResetOutside => reset(-100_000),
-            Act::SynInWindow => vec![encode(&segment(self.ports[0], [shift(seq, 5), 0], Flags::SYN))],
+            Act::SynInWindow => vec![encode(&segment(self.ends(), [shift(seq, 5), 0], Flags::SYN))],
             Act::Fin => vec![self.fin()],
             Act::WrongTcpChecksum => {
                 let before = (self.seq, self.dsn);
@@ -244,10 +244,12 @@ impl Exchange {
             Act::Priority => self.with_signal(MptcpSignal::Priority { backup: true, address_id: None }),
             Act::AddAddress => self.with_signal(MptcpSignal::AddAddress {
                 address_id: 9,
-                address: CLIENT.into(),
+                address: PEER.into(),
                 port: None,
                 hmac: Some(0x1234),
             }),
+            Act::AddressFlood => self.address_flood(),
+            Act::Announce(answer) => self.announce(answer),
             Act::RemoveAddress => {
                 self.with_signal(MptcpSignal::RemoveAddress { ids: [77, 0, 0, 0, 0, 0, 0, 0], count: 1 })
             }

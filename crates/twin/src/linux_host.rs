@@ -1,11 +1,13 @@
-//! The kernel as the server, in a network namespace behind a TUN device.
+//! The kernel under attack, in a network namespace behind a TUN device.
 
 use crate::End;
-use crate::packet::{PORT, SERVER};
-use crate::server::Server;
+use crate::exchange::Peers;
+use crate::packet::{PEER, PORT, VICTIM};
+use crate::victim::Victim;
 use linux::namespace::Namespace;
+use linux::pm::{Limits, PathManager};
 use linux::route::Route;
-use linux::socket::{Options, Protocol, listen};
+use linux::socket::{Options, Protocol, is_connected, listen, start_connect};
 use linux::tun::{MAX_PACKET_BYTES, Tun};
 use linux::{Error, sysctl};
 use std::collections::BTreeMap;
@@ -16,16 +18,18 @@ use std::time::{Duration, Instant};
 
 /// Time between looks at the device and the sockets.
 const STEP: Duration = Duration::from_micros(500);
+/// Joins of a client to announced addresses.
+pub(crate) const MAX_JOINS: u8 = 4;
 /// Packets that the kernel may queue for the device.
 const QUEUE: u32 = 10_000;
 
-pub(crate) struct LinuxServer {
+pub(crate) struct LinuxHost {
     tun: Tun,
     listener: TcpListener,
     connections: BTreeMap<u16, Connection>,
     buffer: Vec<u8>,
-    /// Ends the namespace after the device.
-    _namespace: Namespace,
+    namespace: Namespace,
+    _manager: PathManager,
 }
 
 struct Connection {
@@ -35,10 +39,11 @@ struct Connection {
     end: End,
 }
 
-impl LinuxServer {
-    pub(crate) fn new(checksum: bool) -> Result<Self, Error> {
+impl LinuxHost {
+    /// The host that `peers` attack.
+    pub(crate) fn new(peers: Peers, checksum: bool) -> Result<Self, Error> {
         let namespace = Namespace::create()?;
-        let (tun, listener) = namespace.run(|| {
+        let (tun, listener, manager) = namespace.run(|| {
             let tun = Tun::create("t0")?;
             sysctl::write("net.mptcp.checksum_enabled", if checksum { "1" } else { "0" })?;
             sysctl::write("net.ipv4.tcp_syncookies", "0")?;
@@ -51,13 +56,22 @@ impl LinuxServer {
             }
             let device = route.link("t0")?.index;
             route.set_queue_length(device, QUEUE)?;
-            route.add_address(device, SERVER.into(), 16)?;
-            let listener = listen((SERVER, PORT).into(), Protocol::Mptcp, &Options::default())?;
-            Ok::<_, Error>((tun, listener))
+            route.add_address(device, VICTIM.into(), 16)?;
+            let listener = listen((VICTIM, PORT).into(), Protocol::Mptcp, &Options::default())?;
+            let mut manager = PathManager::open()?;
+            if peers == Peers::Servers {
+                sysctl::write("net.mptcp.blackhole_timeout", "0")?;
+                manager.set_limits(Limits {
+                    subflows: MAX_JOINS.into(),
+                    accepted_addresses: MAX_JOINS.into(),
+                })?;
+            }
+            Ok::<_, Error>((tun, listener, manager))
         })?;
         listener.set_nonblocking(true).map_err(|error| Error::system("listen", error))?;
         let buffer = vec![0; MAX_PACKET_BYTES];
-        Ok(Self { tun, listener, connections: BTreeMap::new(), buffer, _namespace: namespace })
+        let connections = BTreeMap::new();
+        Ok(Self { tun, listener, connections, buffer, namespace, _manager: manager })
     }
 
     fn run_application(&mut self) {
@@ -75,6 +89,13 @@ impl LinuxServer {
 
 impl Connection {
     fn read_all(&mut self) {
+        if let (End::NotAccepted, Some(stream)) = (self.end, &self.stream) {
+            match is_connected(stream) {
+                Ok(true) => self.end = End::Open,
+                Ok(false) => return,
+                Err(_) => (self.end, self.stream) = (End::Failed, None),
+            }
+        }
         let mut buffer = [0; 4096];
         while let Some(stream) = &mut self.stream {
             match stream.read(&mut buffer) {
@@ -88,8 +109,17 @@ impl Connection {
     }
 }
 
-impl Server for LinuxServer {
+impl Victim for LinuxHost {
     type Error = Error;
+
+    fn open(&mut self, ports: &[u16]) -> Result<(), Error> {
+        let connect = |port: &u16| {
+            let stream = start_connect((PEER, *port).into(), Protocol::Mptcp, &Options::default())?;
+            Ok((*port, Connection { stream: Some(stream), read: Vec::new(), end: End::NotAccepted }))
+        };
+        self.connections = self.namespace.run(|| ports.iter().map(connect).collect::<Result<_, Error>>())?;
+        Ok(())
+    }
 
     fn send(&mut self, packet: &[u8]) -> Result<(), Error> {
         self.tun.send(packet).map(drop).map_err(|error| Error::system("write a packet", error))

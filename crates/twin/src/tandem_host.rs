@@ -1,8 +1,9 @@
-//! Tandem's endpoint as the server, in virtual time.
+//! Tandem's endpoint under attack, in virtual time.
 
 use crate::End;
-use crate::packet::{PORT, SERVER};
-use crate::server::Server;
+use crate::linux_host::MAX_JOINS;
+use crate::packet::{PEER, PORT, VICTIM};
+use crate::victim::Victim;
 use mptcp::PathId;
 use mptcp::{Config, Endpoint, Event};
 use stack::{ConnectionId, Interface, Limits, Stack, StackEvent};
@@ -14,9 +15,10 @@ use units::{Instant, Seed};
 /// Time between looks at the timers.
 const STEP: Duration = Duration::from_millis(1);
 
-pub(crate) struct TandemServer {
+pub(crate) struct TandemHost {
     stack: Stack,
     now: Instant,
+    config: Config,
     connections: BTreeMap<u16, Connection>,
     /// Packets that were not returned yet.
     sent: Vec<Vec<u8>>,
@@ -28,12 +30,14 @@ struct Connection {
     end: End,
 }
 
-impl TandemServer {
+impl TandemHost {
     pub(crate) fn new(seed: Seed, checksum: bool) -> Self {
-        let interface = Interface { addresses: vec![SERVER.into()], mtu: 1500 };
+        let interface = Interface { addresses: vec![VICTIM.into()], mtu: 1500 };
         let mut stack = Stack::new(vec![interface], Limits::default(), seed);
+        let config =
+            Config { checksum, max_addresses: MAX_JOINS, max_subflows: 1 + MAX_JOINS, ..Config::linux() };
         stack.listen(PORT, Config { checksum, ..Config::linux() });
-        Self { stack, now: Instant::ZERO, connections: BTreeMap::new(), sent: Vec::new() }
+        Self { stack, config, now: Instant::ZERO, connections: BTreeMap::new(), sent: Vec::new() }
     }
 
     fn run_application(&mut self) {
@@ -49,11 +53,22 @@ impl TandemServer {
                 connection.read.extend_from_slice(&piece);
             }
             match event {
+                StackEvent::Endpoint(Event::SubflowUp(PathId(0))) if connection.end == End::NotAccepted => {
+                    connection.end = End::Open;
+                }
+                StackEvent::Endpoint(Event::AddressAdded(_, address, port)) => {
+                    if let Some(first) = self.stack.tuple(id, PathId(0)) {
+                        let remote = (address, port.unwrap_or(first.remote.port())).into();
+                        _ = self.stack.join(self.now, id, VICTIM.into(), remote, false);
+                    }
+                }
                 StackEvent::Endpoint(Event::PeerClosed) if connection.end == End::Open => {
                     connection.end = End::Eof;
                     self.stack.update(id, Endpoint::close);
                 }
-                StackEvent::Endpoint(Event::Failed(_)) if connection.end == End::Open => {
+                StackEvent::Endpoint(Event::Failed(_))
+                    if matches!(connection.end, End::Open | End::NotAccepted) =>
+                {
                     connection.end = End::Failed;
                     self.stack.release(id);
                 }
@@ -75,8 +90,19 @@ impl TandemServer {
     }
 }
 
-impl Server for TandemServer {
+impl Victim for TandemHost {
     type Error = Infallible;
+
+    fn open(&mut self, ports: &[u16]) -> Result<(), Infallible> {
+        for &port in ports {
+            let remote = (PEER, port).into();
+            if let Ok(id) = self.stack.connect(self.now, VICTIM.into(), remote, self.config.clone()) {
+                self.connections.insert(port, Connection { id, read: Vec::new(), end: End::NotAccepted });
+            }
+        }
+        self.transmit();
+        Ok(())
+    }
 
     fn send(&mut self, packet: &[u8]) -> Result<(), Infallible> {
         self.stack.receive(self.now, 0, packet, false);
