@@ -68,6 +68,7 @@ impl<P: Payload> Endpoint<P> {
     fn finish_subflow(&mut self, now: Instant, i: usize) {
         let subflow = &mut self.subflows[i];
         subflow.finish(now);
+        self.data_sender.on_subflow_ended(subflow.path());
         if subflow.mappings().deadline().is_some() {
             self.arm_mapping_timer();
         }

@@ -48,11 +48,11 @@ impl<P: Payload> Mappings<P> {
     pub(crate) fn is_empty(&self) -> bool {
         self.pending.is_empty() && self.unmapped.is_empty()
     }
-    #[inline]
     /// Bytes of the unmapped payload.
     pub(crate) fn unmapped_bytes(&self) -> u64 {
         self.unmapped.bytes()
     }
+    #[inline]
     pub(crate) fn has_unmapped(&self) -> bool {
         !self.unmapped.is_empty()
     }

@@ -186,10 +186,14 @@ impl Pair {
             let sent = u64::from(map.len) - u64::from(dss.data_fin);
             let acknowledged = sent.checked_sub(len);
             let cut = acknowledged.unwrap_or_else(|| panic!("mapping shorter than its payload: {segment:?}"));
-            let as_first_sent = *history.mappings.entry((key, map.ssn)).or_insert((map.dsn, map.len));
             if cut > 0 {
-                // RFC 8684, section 3.3.1: a retransmission keeps its mapping.
-                assert_eq!(as_first_sent, (map.dsn, map.len), "another mapping than first sent: {segment:?}");
+                // RFC 8684, section 3.3.1: a retransmission keeps its mapping. MP_CAPABLE has that of the
+                // first data.
+                let first_sent = history.mappings.get(&(key, map.ssn));
+                let is_same = first_sent.map_or(map.ssn == 1, |first| *first == (map.dsn, map.len));
+                assert!(is_same, "another mapping than {first_sent:?}, first sent: {segment:?}");
+            } else {
+                history.mappings.insert((key, map.ssn), (map.dsn, map.len));
             }
             let first = map.dsn.wrapping_add(cut).wrapping_sub(segment.payload.offset);
             assert_eq!(
