@@ -17,7 +17,14 @@ pub struct Crowd {
     pub adoption: Vec<(PolicyConfig, f64)>,
     pub(crate) sample: Duration,
     pub(crate) cells: Vec<CellSpec>,
-    pub(crate) backhauls: Vec<Backhaul>,
+    pub(crate) backhauls: Vec<PlacedBackhaul>,
+}
+
+/// A backhaul, and the channel of its stations.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct PlacedBackhaul {
+    pub(crate) backhaul: Backhaul,
+    pub(crate) place: PathPlace,
 }
 
 /// Devices of one kind.
@@ -37,10 +44,10 @@ pub struct Kind {
     pub(crate) videos: Vec<(usize, Draw<traffic::Kind>)>,
 }
 
-/// Cells and channel of one path, down and up; empty for links.
+/// Cells and channel of one path or backhaul, down and up; empty for links.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct PathPlace {
-    /// Name of the path.
+    /// Name of the path, or of the cell before the backhaul.
     pub(crate) name: String,
     /// Cells that the devices join in turn.
     pub(crate) cells: [Vec<usize>; 2],
@@ -66,6 +73,11 @@ impl<T: Clone> Draw<T> {
 }
 
 impl Crowd {
+    /// Names of all devices, in the order of the file.
+    pub fn device_names(&self) -> impl Iterator<Item = String> {
+        self.kinds.iter().flat_map(|kind| (0..kind.count).map(|i| kind.device_name(i)))
+    }
+
     /// Number of all devices.
     pub fn count(&self) -> usize {
         self.kinds.iter().map(|kind| kind.count).sum()
@@ -88,7 +100,7 @@ impl Crowd {
             duration: devices.first().map(|device| device.duration).unwrap_or_default(),
             sample: self.sample,
             cells: self.cells.clone(),
-            backhauls: self.backhauls.clone(),
+            backhauls: self.backhauls.iter().map(|placed| placed.draw(seed)).collect(),
             devices,
         }
     }
@@ -177,6 +189,14 @@ impl Kind {
             ranks[i] = rank;
         }
         ranks
+    }
+}
+
+impl PlacedBackhaul {
+    fn draw(&self, seed: Seed) -> Backhaul {
+        let mut backhaul = self.backhaul.clone();
+        self.place.apply(0, seed.derive("backhaul"), [&mut backhaul.down, &mut backhaul.up]);
+        backhaul
     }
 }
 

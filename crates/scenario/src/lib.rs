@@ -111,6 +111,9 @@ impl Scenario {
 
     /// The trace files in a run with this seed.
     pub fn traces_with_seed(&self, seed: Seed) -> Vec<UsedTrace> {
+        if self.crowd.is_some() {
+            return self.traces.clone();
+        }
         self.traces.iter().map(|trace| trace.with_seed(seed)).collect()
     }
 }

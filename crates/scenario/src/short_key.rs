@@ -13,13 +13,11 @@ impl Setting {
     /// [`SettingError::Ambiguous`] if several keys fit.
     pub fn resolve(&self, source: &str) -> Result<Self, SettingError> {
         let Some((last, parents)) = self.parts().split_last() else { return Ok(self.clone()) };
-        let is_whole = SCENARIO
-            .keys
-            .iter()
-            .chain(CROWD.keys)
-            .any(|key| self.parts().first().is_some_and(|part| part == key.name));
         let Ok(document) = source.parse::<DocumentMut>() else { return Ok(self.clone()) };
-        if is_whole {
+        let has_several_devices =
+            document.get("device").is_some_and(|item| item.is_array_of_tables() || is_list_of_tables(item));
+        let table = if has_several_devices { &CROWD } else { &SCENARIO };
+        if table.keys.iter().any(|key| self.parts().first().is_some_and(|part| part == key.name)) {
             return Ok(self.clone());
         }
         let mut keys: Vec<Vec<String>> = Vec::new();
@@ -120,6 +118,16 @@ down = { trace = \"b.csv\" }
         ] {
             assert_eq!(resolved(short).as_deref(), Ok(whole), "{short}");
         }
+    }
+
+    #[test]
+    fn keys_of_several_devices_are_completed() {
+        let source =
+            "[[device]]\nname = \"phone\"\n[[device.path]]\nname = \"wifi\"\ndown = { delay = \"1ms\" }\n";
+        let whole = |key: &str| Setting::new(key, "1").unwrap().resolve(source).unwrap().key();
+        assert_eq!(whole("path.wifi.down.delay"), "device.phone.path.wifi.down.delay");
+        assert_eq!(whole("wifi.down.delay"), "device.phone.path.wifi.down.delay");
+        assert_eq!(whole("adoption.qoe"), "adoption.qoe");
     }
 
     #[test]

@@ -20,8 +20,9 @@ pub struct UsedTrace {
     pub format: &'static str,
     /// Column of the rate and its unit, in a format with columns.
     pub column: Option<RateColumn>,
-    /// Time within the trace at which the run begins, less than its length.
-    pub start: Duration,
+    /// Time within the trace at which the run begins, less than its length; `None` if each of several
+    /// devices draws its own.
+    pub start: Option<Duration>,
     /// Whether `start` is drawn from the seed.
     pub random_start: bool,
     /// Factor on the rate.
@@ -31,12 +32,11 @@ pub struct UsedTrace {
 }
 
 impl UsedTrace {
-    /// The trace in a run with another seed.
+    /// The trace in a run with another seed. Of several devices, each has a seed of its own.
     #[must_use]
     pub fn with_seed(&self, seed: Seed) -> Self {
-        let start =
-            if self.random_start { random_start(self.summary.length, seed, &self.path) } else { self.start };
-        Self { start, ..self.clone() }
+        let drawn = self.random_start.then(|| random_start(self.summary.length, seed, &self.path));
+        Self { start: drawn.or(self.start), ..self.clone() }
     }
 }
 

@@ -220,3 +220,36 @@ fn devices_that_draw_more_trace_than_memory_are_refused() {
     assert!(found.contains("steps of drawn traces in all"), "{found}");
     assert!(parse(&text.replacen("\"1h\"", "\"60s\"", 1)).is_ok());
 }
+
+#[test]
+fn cells_in_another_order_for_up() {
+    let down = "down = { cell = [\"ap1\", \"ap2\"], snr_db = { uniform = [5, 25] } }";
+    insta::assert_snapshot!(diagnostics_with(down, &format!("{down}\nup = {{ cell = [\"ap2\", \"ap1\"] }}")));
+}
+
+#[test]
+fn drawn_start_after_the_stop() {
+    let start = "start = { uniform = [\"0s\", \"30s\"] }";
+    insta::assert_snapshot!(diagnostics_with(start, &format!("{start}\nstop = \"20s\"")));
+}
+
+#[test]
+fn drawn_start_after_the_run() {
+    let start = "start = { uniform = [\"0s\", \"30s\"] }";
+    insta::assert_snapshot!(diagnostics_with(start, "start = [\"2h\", \"3h\"]"));
+}
+
+#[test]
+fn backhauls_of_different_cells_draw_different_channels() {
+    let backhaul = "backhaul = { down = { cell = \"sector\", snr_db = 15 }, up = { rate = \"5Mbps\" } }";
+    let drawn = backhaul.replace("15", "{ uniform = [0, 20] }");
+    let both = VALID.replace(backhaul, &drawn).replacen("[[cell]]", &format!("[[cell]]\n{drawn}"), 1);
+    let snr = |seed| {
+        let backhauls = crowd(&both, seed).backhauls;
+        let [first, second] = &backhauls[..] else { panic!("two backhauls") };
+        [first, second].map(|backhaul| station(&backhaul.down).1.snr_db.unwrap())
+    };
+    let ([a, b], [c, _]) = (snr(1), snr(2));
+    assert!(a != b && a != c, "{a} {b} {c}");
+    assert!([a, b, c].iter().all(|snr| (0.0..20.0).contains(snr)));
+}

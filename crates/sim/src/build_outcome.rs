@@ -179,7 +179,10 @@ pub(crate) fn build_outcome(
             .take(member.connections.len())
             .map(DeliveryRecorder::into_outcome)
             .collect(),
-        capture: world.capture.take().map(crate::capture::Capture::into_bytes),
+        capture: world
+            .capture
+            .take_if(|_| member.experiment.capture)
+            .map(crate::capture::Capture::into_bytes),
         ..device_outcome(&mut world, member, series, changes)
     };
     let devices = members.iter().zip(devices).map(outcome).collect();

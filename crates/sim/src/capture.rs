@@ -1,7 +1,8 @@
 //! Packet capture at the device's interfaces, as a pcapng file.
 
-use crate::experiment::Experiment;
+use crate::world::Member;
 use core::net::{IpAddr, Ipv4Addr};
+use core::ops::Range;
 use units::Instant;
 use wire::pcapng::{Direction, Interface, Writer};
 use wire::{Segment, Span, capture};
@@ -13,20 +14,25 @@ pub const SNAPLEN: u32 = 160;
 pub(crate) struct Capture {
     writer: Writer,
     interfaces: Vec<Interface>,
+    /// The device's paths and connections, among those of all devices.
+    paths: Range<usize>,
+    connections: Range<usize>,
 }
 
 impl Capture {
-    pub(crate) fn new(experiment: &Experiment) -> Self {
+    pub(crate) fn new(device: &Member<'_>) -> Self {
         let mut writer = Writer::new("tandem");
-        let interfaces = experiment
+        let interfaces = device
+            .experiment
             .paths
             .iter()
             .map(|path| writer.interface(&path.name, &path.profile.name, SNAPLEN))
             .collect();
-        Self { writer, interfaces }
+        Self { writer, interfaces, paths: device.paths.clone(), connections: device.connections.clone() }
     }
 
-    /// Writes a packet of connection number `connection` that crosses the interface of `path`.
+    /// Writes a packet that crosses the interface of `path`, if that belongs to the device. The
+    /// numbers count over all devices.
     pub(crate) fn packet(
         &mut self,
         now: Instant,
@@ -35,8 +41,12 @@ impl Capture {
         down: bool,
         segment: &Segment<Span>,
     ) {
+        if !self.paths.contains(&path) {
+            return;
+        }
+        let path = path - self.paths.start;
         let device = IpAddr::V4(Ipv4Addr::new(198, 51, 100, 10 + path as u8));
-        let server = IpAddr::V4(server_address(connection));
+        let server = IpAddr::V4(server_address(connection - self.connections.start));
         let (source, destination, direction) =
             if down { (server, device, Direction::Inbound) } else { (device, server, Direction::Outbound) };
         // Encoding fails only for options above 40 bytes, which the endpoint never sends.

@@ -1,7 +1,8 @@
 //! Load of the shared cells: its recorder, and the outcome of a crowd of devices.
 
 use crate::experiment::Setup;
-use crate::network::Medium;
+use crate::media::Port;
+use crate::network::{Medium, Network};
 use crate::outcome::Outcome;
 use crate::world::World;
 use link::{CellKind, LinkStats};
@@ -32,12 +33,24 @@ pub struct CellOutcome {
     pub rate_mbps: f64,
     /// Packets of all stations.
     pub packets: CellPackets,
+    /// Packets of the backhaul, if a device's path crosses one. Packets of a backhaul that is a station
+    /// of another cell count there too.
+    pub backhaul: Option<BackhaulOutcome>,
     /// Load over time.
     #[serde(skip)]
     pub samples: Vec<CellSample>,
 }
 
-/// Packets of a cell. `entered + duplicated` equals the sum of all others.
+/// Packets between a cell and the network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct BackhaulOutcome {
+    /// Towards the cell.
+    pub down: CellPackets,
+    /// From the cell.
+    pub up: CellPackets,
+}
+
+/// Packets of a cell or of a direction of its backhaul. `entered + duplicated` equals the sum of all others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct CellPackets {
     /// Packets that reached the cell.
@@ -109,9 +122,11 @@ impl CellRecorder {
     /// Outcomes of the cells of a run that has ended.
     pub(crate) fn into_outcome(self, world: &mut World<'_>) -> Vec<CellOutcome> {
         let (now, seconds) = (world.now, world.setup.duration.as_secs_f64());
+        let backhauls: Vec<_> = (0..self.cells.len()).map(|cell| world.network.backhaul(cell)).collect();
         let cells = self.cells.into_iter().zip(world.setup.cells).zip(&mut world.network.media);
         cells
-            .map(|((recorded, spec), medium)| {
+            .zip(backhauls)
+            .map(|(((recorded, spec), medium), backhaul)| {
                 let stats = total(medium);
                 let stations = medium.station_count();
                 CellOutcome {
@@ -123,19 +138,36 @@ impl CellRecorder {
                     stations,
                     load: (medium.busy_time(now).as_secs_f64() / seconds).min(1.0),
                     rate_mbps: stats.bytes_delivered as f64 * 8e-6 / seconds,
-                    packets: CellPackets {
-                        entered: stats.pushed,
-                        duplicated: stats.duplicated,
-                        delivered: stats.delivered,
-                        dropped: stats.dropped_full + stats.dropped_early,
-                        lost: stats.lost,
-                        damaged: stats.corrupted,
-                        waiting: (0..stations).map(|i| medium.in_flight(i)).sum(),
-                    },
+                    packets: CellPackets::new(&stats, (0..stations).map(|i| medium.in_flight(i)).sum()),
+                    backhaul,
                     samples: recorded.samples,
                 }
             })
             .collect()
+    }
+}
+
+impl Network {
+    /// Packets of the backhaul of a cell, if a path crosses it.
+    fn backhaul(&self, cell: usize) -> Option<BackhaulOutcome> {
+        let [down, up] = self.paths.iter().find(|path| path.down.medium == cell)?.backhaul?;
+        let packets =
+            |port: Port| CellPackets::new(&self.stats(port), self.media[port.medium].in_flight(port.station));
+        Some(BackhaulOutcome { down: packets(down), up: packets(up) })
+    }
+}
+
+impl CellPackets {
+    fn new(stats: &LinkStats, waiting: u64) -> Self {
+        Self {
+            entered: stats.pushed,
+            duplicated: stats.duplicated,
+            delivered: stats.delivered,
+            dropped: stats.dropped_full + stats.dropped_early,
+            lost: stats.lost,
+            damaged: stats.corrupted,
+            waiting,
+        }
     }
 }
 

@@ -35,7 +35,7 @@ mod world;
 pub use background::Background;
 pub use build_outcome::{PathTotals, goodput_span};
 pub use capture::SNAPLEN;
-pub use cells::{CellOutcome, CellPackets, CellSample, CrowdOutcome};
+pub use cells::{BackhaulOutcome, CellOutcome, CellPackets, CellSample, CrowdOutcome};
 pub use delay::{
     DelayRecorder, Distribution, HeadOfLineOutcome, Samples, WaitedFor, message_name, video_delays,
 };

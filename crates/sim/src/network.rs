@@ -23,7 +23,7 @@ pub(crate) struct Path {
     pub(crate) down: Port,
     pub(crate) up: Port,
     /// Ports of the backhaul of the path's cell, down and up, if it has one.
-    backhaul: Option<[Port; 2]>,
+    pub(crate) backhaul: Option<[Port; 2]>,
     /// Middleboxes between the access link and the server, if any.
     pub(crate) middleboxes: Option<Box<Chain<Span>>>,
     /// The interface is up.

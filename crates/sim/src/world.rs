@@ -70,14 +70,14 @@ impl<'a> World<'a> {
         }
         let mut queue = EventQueue::new();
         let slots = EventSlots::new(&mut queue, &setup, network.media.len());
-        let captured = setup.devices.first().filter(|device| device.capture && setup.devices.len() == 1);
+        let capture = devices.iter().find(|device| device.experiment.capture).map(Capture::new);
         Self {
             setup,
             devices,
             now: Instant::ZERO,
             queue,
             slots,
-            capture: captured.map(Capture::new),
+            capture,
             network,
             connections,
             background,

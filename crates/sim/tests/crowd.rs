@@ -98,6 +98,9 @@ fn backhaul_limits_all_stations_of_its_cell() {
     let total: f64 = outcome.devices.iter().map(|device| device.connections[0].goodput_mbps).sum();
     assert!((8.5..10.0).contains(&total), "{total}");
     assert!(outcome.cells[1].load > 0.9 && outcome.cells[0].load < 0.5, "{:?}", outcome.cells);
+    let backhaul = outcome.cells[0].backhaul.expect("paths cross it");
+    assert_eq!(backhaul.down, outcome.cells[1].packets, "the bus has the sector for itself");
+    assert!(backhaul.down.dropped > 0, "{backhaul:?}");
 }
 
 /// Devices of two paths each, in random Wi-Fi and LTE cells.
@@ -143,14 +146,16 @@ fn packets_that_enter_a_cell_leave_it_or_are_dropped_or_wait() {
         let crowd = any_crowd(seed);
         let outcome = outcome_of(&crowd);
         for cell in &outcome.cells {
-            let p = cell.packets;
-            let gone = p.delivered + p.dropped + p.lost + p.damaged + p.waiting;
-            assert_eq!(p.entered + p.duplicated, gone, "seed {seed}: {cell:?}");
+            let backhaul = cell.backhaul.iter().flat_map(|backhaul| [backhaul.down, backhaul.up]);
+            for p in backhaul.chain([cell.packets]) {
+                let gone = p.delivered + p.dropped + p.lost + p.damaged + p.waiting;
+                assert_eq!(p.entered + p.duplicated, gone, "seed {seed}: {cell:?}");
+                delivered += p.delivered;
+            }
             assert!((0.0..=1.0).contains(&cell.load), "seed {seed}: {cell:?}");
             let sampled: f64 = cell.samples.iter().map(|sample| sample.load).sum();
             let mean = sampled / cell.samples.len() as f64;
             assert!((mean - cell.load).abs() < 0.01, "seed {seed}: {mean} of {cell:?}");
-            delivered += p.delivered;
         }
         // The devices receive what leaves the downlink of the sector while their radios are up.
         let received: u64 = outcome.devices.iter().map(|device| device.paths[1].wire_down_bytes).sum();
@@ -165,4 +170,33 @@ fn the_same_seed_gives_the_same_crowd() {
     for seed in 0..4 {
         assert!(outcome_of(&any_crowd(seed)) == outcome_of(&any_crowd(seed)), "seed {seed}");
     }
+}
+
+#[test]
+fn capture_has_the_packets_of_its_device_alone() {
+    let users = |captured: Option<usize>| {
+        let devices =
+            (0..3).map(|i| Experiment { capture: captured == Some(i), ..lte_user(i as u64, 20.0, 2) });
+        outcome_of(&crowd(vec![cell("sector", CellKind::Lte, 10.0)], devices.collect()))
+    };
+    let outcome = users(Some(1));
+    assert!(outcome.devices[0].capture.is_none() && outcome.devices[2].capture.is_none());
+    let path = &outcome.devices[1].paths[0];
+    assert_eq!(captured_bytes(&outcome.devices[1]), path.wire_down_bytes + path.wire_up_bytes);
+    let plain = users(None);
+    assert!(outcome.devices.iter().zip(&plain.devices).all(|(a, b)| a.paths == b.paths));
+}
+
+/// Bytes on the wire of all packets in the capture of a device: the sum over its enhanced packet blocks.
+fn captured_bytes(device: &Outcome) -> u64 {
+    let mut rest = device.capture.as_deref().expect("a capture");
+    let mut sum = 0;
+    while !rest.is_empty() {
+        let word = |at: usize| u32::from_le_bytes(rest[at..at + 4].try_into().expect("four bytes"));
+        if word(0) == 6 {
+            sum += u64::from(word(24));
+        }
+        rest = &rest[word(4) as usize..];
+    }
+    sum
 }

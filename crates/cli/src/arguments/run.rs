@@ -20,6 +20,7 @@ Examples:
   tandem run wifi-lte.toml --policy emtcp:mp-prio:0.4 --seed 7
   tandem run wifi-lte.toml --duration 5s
   tandem run handover.toml --pcap --out /tmp/handover
+  tandem run cafe.toml --device phone-7
   tandem run wifi-lte.toml --set transport.scheduler=blest --set path.lte.down.rate=20Mbps
   tandem run handover.toml --log mptcp=debug,policy=debug 2>handover.log
   tandem run wifi-lte.toml --format json | jq .device.energy_j")]
@@ -42,6 +43,9 @@ pub(crate) struct Run {
     /// Directory for the results [default: tandem-out/<scenario>]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
+    /// Of a scenario with several devices, show this one among the others, for example phone-7
+    #[arg(long, value_name = "NAME")]
+    pub(crate) device: Option<String>,
     /// Also write every packet at the device's interfaces to capture.pcapng
     #[arg(long)]
     pub(crate) pcap: bool,

@@ -1,6 +1,6 @@
 //! `tandem run`.
 
-use crate::arguments::Run;
+use crate::arguments;
 use crate::failure::Failure;
 use crate::folder::Folder;
 use crate::input::Input;
@@ -9,18 +9,24 @@ use crate::output::Terminal;
 use crate::provenance::Provenance;
 use crate::run_results::RunResults;
 use crate::{progress, signals};
-use experiments::crowd;
-use experiments::run::{Settings, simulate};
+use experiments::crowd::{self, CrowdRun};
+use experiments::run::{Run, Settings, simulate};
+use scenario::Scenario;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use units::Seed;
 
-pub(crate) fn run(arguments: &Run, terminal: Terminal) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &arguments::Run, terminal: Terminal) -> Result<(), Failure> {
     arguments.plot.check()?;
     let input = Input::read(&arguments.scenario)?.of_several_devices();
     let scenario = input.scenario_of(&arguments.set, arguments.duration)?;
-    let default = Path::new("tandem-out").join(input.stem());
+    check_device(&scenario, arguments)?;
+    let name = arguments
+        .device
+        .as_ref()
+        .map_or_else(|| input.stem().to_owned(), |device| format!("{}-{device}", input.stem()));
+    let default = Path::new("tandem-out").join(name);
     let made_by = Provenance::new("run")
         .scenario(&input)
         .files_of(&scenario)
@@ -29,6 +35,7 @@ pub(crate) fn run(arguments: &Run, terminal: Terminal) -> Result<(), Failure> {
         .option("--policy", &arguments.policy)
         .option("--set", &arguments.set)
         .option("--duration", arguments.duration)
+        .option("--device", &arguments.device)
         .flag("--pcap", arguments.pcap);
     let folder = Folder::plan(arguments.out.as_deref().unwrap_or(&default))?.made_by(&made_by);
     let settings = Settings {
@@ -39,33 +46,60 @@ pub(crate) fn run(arguments: &Run, terminal: Terminal) -> Result<(), Failure> {
     };
 
     let stop = signals::interrupt_flag()?;
-    if arguments.pcap && scenario.crowd.is_some() {
-        return Err(Failure::Usage {
-            message: "--pcap: a run of several devices writes no capture".to_owned(),
-            hint: "capture a scenario of one device".to_owned(),
-        });
-    }
     let (bar, mut show) = progress::share_bar(log_run(arguments.log.as_deref(), terminal)?, "simulating");
     let mut progress = |share| {
         show(share);
         if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    if scenario.crowd.is_some() {
-        let run = crowd::simulate(&scenario, &settings, &mut progress);
-        bar.finish_and_clear();
-        let run = run.map_err(|error| Failure::policy("--policy", &error))?;
-        let run = run.ok_or_else(|| Failure::interrupted("; nothing was written"))?;
-        let results = RunResults::of_crowd(&run, &made_by);
-        let written = results.write(&folder, None);
-        return results.print(terminal, arguments.format, &arguments.plot, written);
-    }
-    let run = simulate(&scenario, &settings, &mut progress);
+    let simulated = if scenario.crowd.is_some() {
+        let run = crowd::simulate(&scenario, &settings, arguments.device.as_deref(), &mut progress);
+        run.map(|run| run.map(Simulated::Crowd))
+    } else {
+        simulate(&scenario, &settings, &mut progress).map(|run| run.map(Simulated::Device))
+    };
     bar.finish_and_clear();
-    let run = run.map_err(|error| Failure::policy("--policy", &error))?;
-    let run = run.ok_or_else(|| Failure::interrupted("; nothing was written"))?;
-
-    terminal.warn(&run.warnings);
-    let results = RunResults::new(&run, &made_by);
+    let simulated = simulated.map_err(|error| Failure::policy("--policy", &error))?;
+    let mut simulated = simulated.ok_or_else(|| Failure::interrupted("; nothing was written"))?;
+    if let (Simulated::Crowd(run), Some(name)) = (&simulated, &arguments.device)
+        && let Some(device) = run.of_device(name)
+    {
+        simulated = Simulated::Device(device);
+    }
+    let results = match &simulated {
+        Simulated::Device(run) => {
+            terminal.warn(&run.warnings);
+            RunResults::new(run, &made_by)
+        }
+        Simulated::Crowd(run) => RunResults::of_crowd(run, &made_by),
+    };
     let written = results.write(&folder, None);
     results.print(terminal, arguments.format, &arguments.plot, written)
+}
+
+/// A finished run of one device, or of several.
+enum Simulated {
+    Device(Run),
+    Crowd(CrowdRun),
+}
+
+/// Checks that the scenario has the device of `--device`, and that a capture has a device.
+fn check_device(scenario: &Scenario, arguments: &arguments::Run) -> Result<(), Failure> {
+    let usage = |message: String, hint: &str| Err(Failure::Usage { message, hint: hint.to_owned() });
+    match (&scenario.crowd, &arguments.device) {
+        (None, Some(_)) => {
+            usage("--device: the scenario has one device".to_owned(), "run it without --device")
+        }
+        (Some(_), None) if arguments.pcap => {
+            usage("--pcap: the scenario has several devices".to_owned(), "name one with --device NAME")
+        }
+        (Some(crowd), Some(name)) if !crowd.device_names().any(|known| known == *name) => {
+            let kinds = crowd.kinds.iter().map(|kind| match kind.count {
+                1 => kind.name.clone(),
+                count => format!("{0}-1 to {0}-{count}", kind.name),
+            });
+            let hint = format!("the scenario has {}", kinds.collect::<Vec<_>>().join(", "));
+            usage(format!("--device: no device is called {name:?}"), &hint)
+        }
+        _ => Ok(()),
+    }
 }

@@ -131,8 +131,39 @@ fn one_device_is_not_compared_with_several() {
     let place = place("\"0s\"");
     let output = place.run(&["compare", "crowd.toml", "tiny.toml"]);
     assert_eq!(output.code, 2, "{}", output.err);
-    let output = place.run(&["run", "crowd.toml", "--pcap"]);
-    assert!(output.code == 2 && output.err.contains("capture"), "{}", output.err);
+}
+
+#[test]
+fn run_shows_one_device_among_the_others() {
+    let place = place("{ uniform = [\"0s\", \"2s\"] }");
+    let all = json(&place.done(&["run", "crowd.toml", "--format", "json"]));
+    let one = ["run", "crowd.toml", "--device", "phone-3", "--pcap", "--format", "json"];
+    let phone = json(&place.done(&one));
+    assert_eq!(phone["device"]["name"], "phone-3");
+    let rounded = |value: &Value| (value.as_f64().expect("a number") * 1e6).round();
+    let same = &all["devices"][2]["figures"];
+    assert_eq!(rounded(&phone["device"]["energy_j"]), rounded(&same["energy_j"]));
+    assert_eq!(rounded(&phone["connections"][0]["goodput_mbps"]), rounded(&same["goodput_mbps"]));
+    let series = place.read("tandem-out/crowd-phone-3/series.csv");
+    assert_eq!(series.lines().count(), 7, "a row for each second: {series}");
+    let capture = place.done(&["capture", "tandem-out/crowd-phone-3/capture.pcapng"]);
+    assert!(capture.contains("wifi"), "{capture}");
+}
+
+#[test]
+fn device_that_the_scenario_lacks_has_a_hint() {
+    let place = place("\"0s\"");
+    let told = [
+        &["run", "crowd.toml", "--device", "phone-9"][..],
+        &["run", "crowd.toml", "--pcap"],
+        &["run", "tiny.toml", "--device", "phone-1"],
+    ]
+    .map(|command| {
+        let output = place.run(command);
+        assert_eq!((output.code, output.out.as_str()), (2, ""), "{command:?}: {}", output.err);
+        output.err
+    });
+    insta::assert_snapshot!(told.join("\n"));
 }
 
 #[test]
@@ -147,6 +178,7 @@ fn members_of_a_crowd_are_in_the_documentation() {
         names.extend(result[list][0].as_object().expect("an object").keys().cloned());
     }
     names.extend(result["cells"][0]["packets"].as_object().expect("an object").keys().cloned());
+    assert!(result["cells"][0]["backhaul"].is_null());
     for name in names.iter().filter(|name| *name != "made_by") {
         assert!(section.contains(&format!("`{name}`")), "{name} is not documented");
     }

@@ -9,8 +9,9 @@ mod tables;
 pub(crate) use figures::{CrowdFigures, CrowdMetric, metrics};
 pub(crate) use page::distribution_chart;
 
-use crate::run::Settings;
 use crate::run::series::number;
+use crate::run::{Run, Settings};
+use crate::warnings::{self, World};
 use core::ops::ControlFlow;
 use measure::Group;
 use policy::{PolicyConfig, PolicyError};
@@ -40,17 +41,26 @@ pub struct CrowdRun {
 }
 
 /// Simulates a scenario of several devices; `progress` receives the finished share, from 0 to 1,
-/// from time to time. Returns `None` if it breaks, or if the scenario has one device.
+/// from time to time. Returns `None` if it breaks, or if the scenario has one device. Of the device
+/// called `observed`, the time series are kept, and the packets if the settings capture them. Scheduler
+/// and congestion control of the settings hold for every device.
 ///
 /// # Errors
 /// The policy does not fit the paths of a device.
 pub fn simulate(
     scenario: &Scenario,
     settings: &Settings,
+    observed: Option<&str>,
     progress: &mut dyn FnMut(f64) -> ControlFlow<()>,
 ) -> Result<Option<CrowdRun>, PolicyError> {
     let seed = settings.seed.unwrap_or(scenario.experiment.seed);
-    let Some(crowd) = prepare(scenario, seed, settings.policy.as_ref())? else { return Ok(None) };
+    let Some(mut crowd) = prepare(scenario, seed, settings.policy.as_ref())? else { return Ok(None) };
+    for config in crowd.devices.iter_mut().map(|device| &mut device.transport.config) {
+        settings.apply(config);
+    }
+    if let Some(device) = crowd.devices.iter_mut().find(|one| Some(&*one.device.name) == observed) {
+        (device.sample, device.capture) = (crowd.sample, settings.capture);
+    }
     let Some(outcome) = sim::run_crowd(&crowd, progress) else { return Ok(None) };
     Ok(Some(CrowdRun {
         title: scenario.title.clone(),
@@ -91,6 +101,22 @@ fn kinds(scenario: &Scenario) -> Vec<String> {
 }
 
 impl CrowdRun {
+    /// The run of one device among the others; `None` if none has this name.
+    pub fn of_device(&self, name: &str) -> Option<Run> {
+        let mut both = self.crowd.devices.iter().zip(&self.outcome.devices);
+        let (experiment, outcome) = both.find(|(experiment, _)| experiment.device.name == name)?;
+        Some(Run {
+            title: format!("{}: {name}", self.title),
+            description: self.description.clone(),
+            source: self.source.clone(),
+            experiment: experiment.clone(),
+            outcome: outcome.clone(),
+            warnings: warnings::of(experiment, World::Simulation),
+            traces: self.traces.iter().map(|trace| trace.with_seed(experiment.seed)).collect(),
+            kernel: None,
+        })
+    }
+
     /// Distributions over the devices, then the cells.
     pub fn tables(&self) -> Vec<Table> {
         let mut tables = tables::devices(self);

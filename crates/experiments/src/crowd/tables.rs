@@ -3,7 +3,8 @@
 use super::CrowdRun;
 use super::measure::{Measure, Spread, measures};
 use crate::display::decimals;
-use report::{Cell, Column, Row, Table};
+use report::{Cell, Column, Row, Table, literal};
+use sim::CellPackets;
 
 /// Distributions over all devices, then over each group if there are several.
 pub(super) fn devices(run: &CrowdRun) -> Vec<Table> {
@@ -84,6 +85,15 @@ pub(super) fn cells(run: &CrowdRun) -> Option<Table> {
             Cell::number(cell.rate_mbps, 2),
         ]);
         table = table.row(counts.iter().fold(row, |row, &count| row.cell(Cell::number(count as f64, 0))));
+    }
+    for (cell, backhaul) in cells.iter().filter_map(|cell| Some((cell, cell.backhaul?))) {
+        let dropped = |packets: CellPackets| packets.dropped + packets.lost + packets.damaged;
+        table = table.note(format!(
+            "The backhaul of {} dropped or lost {} packets down and {} up.",
+            literal(&cell.name),
+            dropped(backhaul.down),
+            dropped(backhaul.up)
+        ));
     }
     (!cells.is_empty()).then(|| table.note("Load: share of the time in which the medium is in use."))
 }

@@ -34,6 +34,18 @@ pub struct Settings {
     pub capture: bool,
 }
 
+impl Settings {
+    /// Sets scheduler and congestion control.
+    pub(crate) fn apply(&self, config: &mut mptcp::Config) {
+        if let Some(scheduler) = &self.scheduler {
+            config.scheduler = scheduler.clone();
+        }
+        if let Some(congestion) = &self.congestion {
+            config.congestion = congestion.clone();
+        }
+    }
+}
+
 /// A finished run of a scenario.
 #[derive(Debug, Clone)]
 pub struct Run {
@@ -136,13 +148,7 @@ pub fn simulate(
 ) -> Result<Option<Run>, PolicyError> {
     let mut experiment = prepare(scenario, settings.seed, settings.policy.as_ref())?;
     experiment.capture = settings.capture;
-    let config = &mut experiment.transport.config;
-    if let Some(scheduler) = &settings.scheduler {
-        config.scheduler = scheduler.clone();
-    }
-    if let Some(congestion) = &settings.congestion {
-        config.congestion = congestion.clone();
-    }
+    settings.apply(&mut experiment.transport.config);
     let Some(outcome) = sim::run_until(&experiment, progress) else { return Ok(None) };
     let warnings = warnings::of(&experiment, World::Simulation);
     Ok(Some(Run {

@@ -19,7 +19,7 @@ pub fn table(traces: &[UsedTrace]) -> Option<Table> {
     if rows.is_empty() {
         return None;
     }
-    let has_start = traces.iter().any(|trace| trace.random_start || !trace.start.is_zero());
+    let has_start = traces.iter().any(|trace| trace.start != Some(Duration::ZERO));
     let has_scale = traces.iter().any(|trace| trace.scale != 1.0);
     let mut table = Table::new("Traces")
         .column(Column::text("path"))
@@ -46,7 +46,8 @@ pub fn table(traces: &[UsedTrace]) -> Option<Table> {
             Cell::number(trace.summary.length.as_secs_f64(), 1),
         ]);
         if has_start {
-            row = row.cell(Cell::number(trace.start.as_secs_f64(), 1));
+            let start = trace.start.map(|start| Cell::number(start.as_secs_f64(), 1));
+            row = row.cell(start.unwrap_or_else(|| Cell::text("random")));
         }
         if has_scale {
             row = row.cell(Cell::number(trace.scale, 3));
@@ -74,7 +75,7 @@ pub fn to_json(traces: &[UsedTrace]) -> Value {
             "column": trace.column.as_ref().map(|column| &column.name),
             "unit": trace.column.as_ref().map(|column| column.unit),
             "length_s": summary.length.as_secs_f64(),
-            "start_s": trace.start.as_secs_f64(),
+            "start_s": trace.start.map(Duration::as_secs_f64),
             "random_start": trace.random_start,
             "scale": trace.scale,
             "mean_mbps": summary.mean.as_mbps(),

@@ -282,7 +282,7 @@ impl Builder<'_, '_> {
             sha256: read.sha256.clone(),
             format: read.format,
             column: read.column.clone(),
-            start,
+            start: (!random).then_some(start),
             random_start: random,
             scale,
             summary: trace.summary(),

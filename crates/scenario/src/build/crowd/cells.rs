@@ -2,12 +2,11 @@
 
 use super::super::Builder;
 use super::super::direction::cell_names;
-use super::no_place;
-use crate::crowd::PathPlace;
+use crate::crowd::{Draw, PathPlace, PlacedBackhaul};
 use link::CellKind;
 use schema::node::{Fields, Node};
 use sim::{Backhaul, CellSpec, Hop};
-use units::{Duration, Seed};
+use units::Duration;
 
 impl Builder<'_, '_> {
     pub(super) fn backhauls(
@@ -15,8 +14,7 @@ impl Builder<'_, '_> {
         root: &Fields,
         cells: &[CellSpec],
         duration: Duration,
-        seed: Seed,
-    ) -> Vec<Backhaul> {
+    ) -> Vec<PlacedBackhaul> {
         let nodes = root.list("cell").iter().filter_map(Node::fields);
         let with: Vec<(usize, &Fields)> =
             nodes.enumerate().filter_map(|(i, fields)| Some((i, fields.fields("backhaul")?))).collect();
@@ -29,7 +27,7 @@ impl Builder<'_, '_> {
                     .expected("no `backhaul` here")
                     .hint("it needs `kind = \"wifi\"`");
             }
-            let mut hop = |key: &str, down: bool| -> Option<Hop> {
+            let mut hop = |key: &str, down: bool| -> Option<(Hop, Option<Draw<f64>>)> {
                 let direction = fields.fields(key)?;
                 if let Some(other) = cell_names(direction).iter().find(|name| behind.contains(name)) {
                     self.problems
@@ -42,7 +40,7 @@ impl Builder<'_, '_> {
                         .expected("the name of one cell")
                         .hint("give each cell of a list its own access point");
                 }
-                let (mut hop, source) = self.direction(direction, cells, duration, ("backhaul", down));
+                let (hop, source) = self.direction(direction, cells, duration, ("backhaul", down));
                 if source.is_some() {
                     self.problems
                         .add(direction.span.clone(), "a backhaul has no random channel")
@@ -50,17 +48,16 @@ impl Builder<'_, '_> {
                         .hint("give the backhaul a `rate`, or a station of an LTE cell with `fading`");
                 }
                 let snr = direction.get("snr_db").and_then(|node| self.drawn_number(direction, node));
-                let place = PathPlace { snr_db: [snr, None], ..no_place() };
-                place.apply(
-                    0,
-                    seed.derive("backhaul").derive(key),
-                    [&mut hop, &mut Hop::Link(link::LinkConfig::default())],
-                );
-                Some(hop)
+                Some((hop, snr))
             };
             let (down, up) = (hop("down", true), hop("up", false));
-            if let (Some(down), Some(up)) = (down, up) {
-                all.push(Backhaul { cell, down, up });
+            if let (Some((down, snr_down)), Some((up, snr_up))) = (down, up) {
+                let place = PathPlace {
+                    name: cells[cell].name.clone(),
+                    cells: [Vec::new(), Vec::new()],
+                    snr_db: [snr_down, snr_up],
+                };
+                all.push(PlacedBackhaul { backhaul: Backhaul { cell, down, up }, place });
             }
         }
         all

@@ -30,7 +30,7 @@ impl Builder<'_, '_> {
         self.check_sample(root, sample, duration);
         let cells = self.cells(root.list("cell"));
         self.check_directions_of_cells(root, &cells);
-        let backhauls = self.backhauls(root, &cells, duration, seed);
+        let backhauls = self.backhauls(root, &cells, duration);
         let nodes = root.list("device");
         self.unique_names(nodes, "devices");
         let kinds: Vec<Kind> = nodes
@@ -46,7 +46,7 @@ impl Builder<'_, '_> {
             title: root.text("title").unwrap_or_default().to_owned(),
             description: root.text("description").map(str::to_owned),
             experiment: first.unwrap_or_else(|| no_device(seed, duration)),
-            traces: self.used_traces.iter().map(|trace| trace.with_seed(seed)).collect(),
+            traces: core::mem::take(&mut self.used_traces),
             generated: Vec::new(),
             crowd: Some(Crowd { kinds, adoption, sample, cells, backhauls }),
         }
@@ -57,9 +57,9 @@ impl Builder<'_, '_> {
         root: &Fields,
         fields: &Fields,
         cells: &[CellSpec],
-        times: (Duration, Seed),
+        (duration, seed): (Duration, Seed),
     ) -> Kind {
-        let (template, generated) = self.template(root, fields, cells, times);
+        let (template, generated) = self.template(root, fields, cells, (duration, seed));
         let mut places: Vec<PathPlace> = Vec::new();
         for node in fields.list("path") {
             places.push(node.fields().map_or_else(no_place, |path| self.place(path, cells)));
@@ -74,6 +74,7 @@ impl Builder<'_, '_> {
                         .expected("one time")
                         .hint("give `start` as one time, or use `protocol = \"tcp\"`");
                 }
+                self.check_drawn_start(traffic, &start, duration);
                 starts.push((connection, start));
             }
             let manifests = traffic.get("manifest").map_or(&[][..], Node::list);
@@ -143,7 +144,21 @@ impl Builder<'_, '_> {
                 None
             };
         }
+        self.check_order_of_cells(path);
         place
+    }
+
+    /// Reports a device that would join one cell for `down` and another of the same cells for `up`.
+    fn check_order_of_cells(&mut self, path: &Fields) {
+        let (Some(down), Some(up)) = (path.fields("down"), path.fields("up")) else { return };
+        let (down_names, up_names) = (cell_names(down), cell_names(up));
+        let share = down_names.iter().any(|name| up_names.contains(name));
+        if share && down_names != up_names {
+            self.problems
+                .add(up.span("cell"), "`down` and `up` join the same cells in different orders")
+                .expected(format!("`cell = {down_names:?}`, as in `down`"))
+                .hint("a device joins the cell at its place in each list");
+        }
     }
 
     /// A signal-to-noise ratio that is fixed or drawn.
@@ -175,6 +190,35 @@ impl Builder<'_, '_> {
         }
         let times: Vec<Duration> = node.list().iter().filter_map(Node::time).collect();
         (!times.is_empty()).then_some(Draw::OneOf(times))
+    }
+
+    /// Reports a start that can come after the end of the traffic, or that always comes after the run.
+    fn check_drawn_start(&mut self, traffic: &Fields, start: &Draw<Duration>, duration: Duration) {
+        let (earliest, latest) = match start {
+            Draw::Uniform(low, high) => (*low, *high),
+            Draw::OneOf(times) => {
+                let Some((low, high)) = times.iter().min().zip(times.iter().max()) else { return };
+                (*low, *high)
+            }
+        };
+        if let Some(stop) = traffic.time("stop").filter(|stop| *stop <= latest) {
+            self.problems
+                .add(
+                    traffic.span("stop"),
+                    format!("`stop` of {stop} is not after a `start` of up to {latest}"),
+                )
+                .expected(format!("a time after {latest}"))
+                .hint("remove `stop` for no end");
+        }
+        if earliest >= duration {
+            self.problems
+                .add(
+                    traffic.span("start"),
+                    format!("every `start` is after the end of the run of {duration}"),
+                )
+                .expected(format!("a time before {duration}"))
+                .hint("choose an earlier `start` or a longer `duration`");
+        }
     }
 
     fn check_bounds(&mut self, fields: &Fields, is_ordered: bool) {

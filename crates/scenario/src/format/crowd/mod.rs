@@ -52,7 +52,7 @@ pub(crate) static CROWD: Table = Table {
             name: "sample",
             shape: POSITIVE_TIME,
             need: Default("\"1s\""),
-            doc: "Interval between the samples of the cells' load.",
+            doc: "Interval between the samples of the cells' load, and of a device that is shown alone.",
             example: "\"1s\"",
         },
         Key {
