@@ -23,11 +23,13 @@ pub(super) struct Pacer {
     busy_until: Instant,
     /// Bytes sent since the last delay.
     burst: u64,
+    /// Time by which the last delay was exceeded because the owner's timer was late.
+    lateness: Duration,
 }
 
 impl Pacer {
     pub(super) fn new(by_window: bool) -> Self {
-        Self { by_window, rate: 0, busy_until: Instant::ZERO, burst: 0 }
+        Self { by_window, rate: 0, busy_until: Instant::ZERO, burst: 0, lateness: Duration::ZERO }
     }
 
     pub(super) fn is_by_window(&self) -> bool {
@@ -51,15 +53,24 @@ impl Pacer {
         transmission_time(BURST_SEGMENTS * mss, rate.max(1))
     }
 
+    /// A delay has ended, `lateness` after its time.
+    pub(super) fn on_expired(&mut self, lateness: Duration) {
+        self.lateness = lateness;
+    }
+
     /// `len` bytes were sent. Returns when the next segment may be sent, if not at once.
     pub(super) fn on_sent(&mut self, now: Instant, len: u64, mss: u64) -> Option<Instant> {
         if self.rate == 0 {
             return None;
         }
+        let time = transmission_time(len, self.rate);
+        let lateness = core::mem::take(&mut self.lateness);
         if self.busy_until <= now {
-            (self.busy_until, self.burst) = (now, 0);
+            // A late timer lowers the rate less, as in Linux (`tcp_update_skb_after_send`).
+            (self.busy_until, self.burst) = (now + time - lateness.min(time / 2), 0);
+        } else {
+            self.busy_until += time;
         }
-        self.busy_until += transmission_time(len, self.rate);
         self.burst += len;
         if self.burst >= (BURST_SEGMENTS * mss).max(self.rate / BURSTS_PER_SECOND) {
             self.burst = 0;
@@ -106,6 +117,18 @@ mod tests {
             assert_eq!(pacer.on_sent(start, 1000, 1000), None);
         }
         assert_eq!(pacer.on_sent(start, 1000, 1000), Some(start + Duration::from_millis(1)));
+    }
+
+    #[test]
+    fn late_timer_is_made_up_for_by_half_a_segment() {
+        let start = Instant::from_secs(1);
+        for (late, expected) in [(0, 20), (3, 17), (9, 15)] {
+            let mut pacer = paced(100_000);
+            pacer.on_expired(Duration::from_millis(late));
+            assert_eq!(pacer.on_sent(start, 1000, 1000), None);
+            let delay = Duration::from_millis(expected);
+            assert_eq!(pacer.on_sent(start, 1000, 1000), Some(start + delay), "{late} ms late");
+        }
     }
 
     #[test]

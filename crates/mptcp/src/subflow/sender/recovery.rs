@@ -248,7 +248,11 @@ impl<P: Payload> Sender<P> {
 
     /// Handles the timers other than the retransmission timer. Returns true if one was due.
     pub(crate) fn expire(&mut self, now: Instant) -> bool {
+        let pacing_end = self.timers.expiry(Timer::Pacing);
         let mut expired = self.timers.take_due(Timer::Pacing, now);
+        if expired {
+            self.pacer.on_expired(now.since(pacing_end));
+        }
         if self.timers.take_due(Timer::Reordering, now) {
             expired = true;
             self.detect_losses_by_time(now, false);

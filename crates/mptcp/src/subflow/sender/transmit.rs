@@ -123,9 +123,14 @@ impl<P: Payload> Sender<P> {
 
     #[inline]
     fn pace(&mut self, now: Instant, len: u64) {
-        if self.features.pacing
-            && let Some(at) = self.pacer.on_sent(now, len, self.mss)
-        {
+        if !self.features.pacing {
+            return;
+        }
+        // The delay has ended before its timer was handled.
+        if self.timers.is_running(Timer::Pacing) {
+            self.pacer.on_expired(now.since(self.timers.expiry(Timer::Pacing)));
+        }
+        if let Some(at) = self.pacer.on_sent(now, len, self.mss) {
             self.timers.start(Timer::Pacing, at);
         }
     }
