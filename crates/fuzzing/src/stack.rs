@@ -8,7 +8,7 @@ use units::{Duration, Instant, Seed};
 use wire::{Ecn, ip};
 
 const PORT: u16 = 443;
-const LIMITS: Limits = Limits { connections: 16, half_open: 4, memory: 100_000 };
+const LIMITS: Limits = Limits { connections: 16, half_open: 4, memory: 100_000, read_ahead: 0 };
 /// Beyond its limit of memory a stack may hold a window for each connection.
 const MAX_MEMORY: u64 = LIMITS.memory + (LIMITS.connections as u64) * 70_000;
 

@@ -38,11 +38,15 @@ pub struct Limits {
     /// Bytes in the send and receive buffers of all connections. Beyond it, connections that hold
     /// more than an equal part can neither write nor receive.
     pub memory: u64,
+    /// Bytes of a connection that are read for its application as soon as they are in order, before
+    /// they are acknowledged: as by an application that reads at once. Zero leaves them to the
+    /// application, which may then read only after the acknowledgement has told a smaller window.
+    pub read_ahead: u64,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { connections: 65_536, half_open: 1024, memory: 1 << 30 }
+        Self { connections: 65_536, half_open: 1024, memory: 1 << 30, read_ahead: 0 }
     }
 }
 

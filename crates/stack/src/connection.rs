@@ -4,6 +4,7 @@ use crate::Tuple;
 use bytes::Bytes;
 use core::net::IpAddr;
 use mptcp::{Endpoint, PathId};
+use std::collections::VecDeque;
 use units::Instant;
 
 /// Most four-tuples of a connection, used by open and by recent subflows.
@@ -39,6 +40,11 @@ pub(crate) struct Connection {
     pub(crate) is_ended: bool,
     /// Bytes in its buffers, as counted by the stack.
     pub(crate) held: u64,
+    /// Largest number of bytes held beyond a gap so far.
+    pub(crate) peak_out_of_order: u64,
+    /// Data that was read for the application before it asked.
+    read_ahead: VecDeque<Bytes>,
+    read_ahead_bytes: u64,
 }
 
 impl Connection {
@@ -55,13 +61,16 @@ impl Connection {
             is_released: false,
             is_ended: false,
             held: 0,
+            peak_out_of_order: 0,
+            read_ahead: VecDeque::new(),
+            read_ahead_bytes: 0,
         }
     }
 
     /// Bytes in the send and receive buffers.
     pub(crate) fn buffered(&self) -> u64 {
         let endpoint = &self.endpoint;
-        endpoint.unread()
+        self.unread()
             + endpoint.out_of_order()
             + endpoint.unmapped()
             + endpoint.written().saturating_sub(endpoint.acknowledged())
@@ -69,7 +78,33 @@ impl Connection {
 
     /// The application can still read received data.
     pub(crate) fn has_data_to_read(&self) -> bool {
-        !self.is_released && !self.is_half_open && self.endpoint.unread() > 0
+        !self.is_released && !self.is_half_open && self.unread() > 0
+    }
+
+    /// Reads for the application until it has `most` bytes.
+    pub(crate) fn read_ahead(&mut self, most: u64) {
+        while self.read_ahead_bytes < most
+            && let Some(piece) = self.endpoint.read(usize::MAX)
+        {
+            self.read_ahead_bytes += piece.len() as u64;
+            self.read_ahead.push_back(piece);
+        }
+    }
+
+    /// Takes the next piece of received data, of at most `limit` bytes.
+    pub(crate) fn read(&mut self, limit: usize) -> Option<Bytes> {
+        let Some(first) = self.read_ahead.front_mut() else { return self.endpoint.read(limit) };
+        let piece = first.split_to(limit.min(first.len()));
+        if first.is_empty() {
+            self.read_ahead.pop_front();
+        }
+        self.read_ahead_bytes -= piece.len() as u64;
+        Some(piece)
+    }
+
+    /// In-order bytes that the application has not read.
+    pub(crate) fn unread(&self) -> u64 {
+        self.read_ahead_bytes + self.endpoint.unread()
     }
 
     /// Local address of the first subflow.

@@ -67,9 +67,53 @@ pub struct Driver {
     stack: Stack,
     devices: Vec<Device>,
     clock: Clock,
-    epoll: OwnedFd,
-    waker: Waker,
+    sleeper: Sleeper,
     buffer: Vec<u8>,
+}
+
+/// Creates wires within this process. Returns their two ends.
+pub(crate) fn wires(name: &str, count: usize) -> Result<(Vec<Tun>, Vec<Tun>), Error> {
+    let (mut near, mut far) = (Vec::new(), Vec::new());
+    for _ in 0..count {
+        let [own, other] = Tun::pair(name)?;
+        near.push(own);
+        far.push(other);
+    }
+    Ok((near, far))
+}
+
+/// Waits for the packets of a driver, also without access to it.
+#[derive(Debug, Clone)]
+pub struct Sleeper {
+    epoll: Arc<OwnedFd>,
+    waker: Waker,
+}
+
+impl Sleeper {
+    /// Waits until a device has packets, a [`Waker`] ends the wait, or `most` has passed.
+    ///
+    /// # Errors
+    /// Fails when epoll fails.
+    pub fn wait(&self, most: Duration) -> Result<(), Error> {
+        let timeout = Timespec {
+            tv_sec: (most.as_nanos() / 1_000_000_000) as i64,
+            tv_nsec: (most.as_nanos() % 1_000_000_000) as _,
+        };
+        let mut events =
+            [epoll::Event { flags: epoll::EventFlags::empty(), data: epoll::EventData::new_u64(0) }; 8];
+        match epoll::wait(&self.epoll, &mut events, Some(&timeout)) {
+            Ok(count) => {
+                for event in &events[..count] {
+                    if event.data.u64() == WAKE {
+                        _ = rustix::io::read(&*self.waker.0, &mut [0; 8]);
+                    }
+                }
+                Ok(())
+            }
+            Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(Error::system("wait for packets", error)),
+        }
+    }
 }
 
 impl Driver {
@@ -90,8 +134,18 @@ impl Driver {
         let (epoll, wake) = open().map_err(|error| Error::system("watch the TUN devices", error))?;
         let device = |tun| Device { tun, paused_until: None, errors: 0, dropped: 0, last_error: None };
         let devices = devices.into_iter().map(device).collect();
-        let waker = Waker(Arc::new(wake));
-        Ok(Self { stack, devices, clock, epoll, waker, buffer: vec![0; MAX_PACKET_BYTES] })
+        let sleeper = Sleeper { epoll: Arc::new(epoll), waker: Waker(Arc::new(wake)) };
+        Ok(Self { stack, devices, clock, sleeper, buffer: vec![0; MAX_PACKET_BYTES] })
+    }
+
+    /// Creates a driver with a wire for each interface of its stack. Returns the far ends of the
+    /// wires, which take the place of devices.
+    ///
+    /// # Errors
+    /// Fails when the process may open no more files.
+    pub fn wired(name: &str, stack: Stack, clock: Clock) -> Result<(Self, Vec<Tun>), Error> {
+        let (near, far) = wires(name, stack.interfaces.len())?;
+        Ok((Self::new(stack, near, clock)?, far))
     }
 
     /// The stack.
@@ -109,9 +163,14 @@ impl Driver {
         self.clock.now()
     }
 
-    /// A handle that ends the wait of [`step`](Self::step).
+    /// A handle that ends the wait of [`step`](Self::step) or of the [`Sleeper`].
     pub fn waker(&self) -> Waker {
-        self.waker.clone()
+        self.sleeper.waker.clone()
+    }
+
+    /// A handle that waits for packets.
+    pub fn sleeper(&self) -> Sleeper {
+        self.sleeper.clone()
     }
 
     /// Sends all due packets, waits up to `most` for packets or a timer, and handles them. Returns early
@@ -120,48 +179,34 @@ impl Driver {
     /// # Errors
     /// Fails when epoll fails. Errors of devices are counted and do not end the step.
     pub fn step(&mut self, most: Duration) -> Result<(), Error> {
-        self.transmit();
-        let mut read = self.read_devices();
-        if read == 0 && !self.stack.has_event() {
-            self.wait(most)?;
-            read = self.read_devices();
+        if self.poll() > 0 || self.stack.has_event() {
+            return Ok(());
         }
+        let wait = self.next_timeout().map_or(most, |at| at.since(self.clock.now()).min(most));
+        if !wait.is_zero() {
+            self.sleeper.wait(wait)?;
+        }
+        self.poll();
+        Ok(())
+    }
+
+    /// Sends all due packets, and handles waiting packets and due timers. Returns the number of
+    /// packets read; a device may have more if there were any.
+    pub fn poll(&mut self) -> usize {
+        self.transmit();
+        let read = self.read_devices();
         let now = self.clock.now();
         if self.stack.poll_timeout().is_some_and(|at| at <= now) {
             self.stack.handle_timeout(now);
         }
-        if read == 0 || self.stack.has_ready() {
-            self.transmit();
-        }
-        Ok(())
+        self.transmit();
+        read
     }
 
-    fn wait(&mut self, most: Duration) -> Result<(), Error> {
-        let now = self.clock.now();
+    /// Latest time of the next [`poll`](Self::poll) without new packets.
+    pub fn next_timeout(&self) -> Option<Instant> {
         let paused = self.devices.iter().filter_map(|device| device.paused_until);
-        let next = paused.chain(self.stack.poll_timeout()).min();
-        let wait = next.map_or(most, |at| at.since(now).min(most));
-        if wait.is_zero() {
-            return Ok(());
-        }
-        let timeout = Timespec {
-            tv_sec: (wait.as_nanos() / 1_000_000_000) as i64,
-            tv_nsec: (wait.as_nanos() % 1_000_000_000) as _,
-        };
-        let mut events =
-            [epoll::Event { flags: epoll::EventFlags::empty(), data: epoll::EventData::new_u64(0) }; 8];
-        match epoll::wait(&self.epoll, &mut events, Some(&timeout)) {
-            Ok(count) => {
-                for event in &events[..count] {
-                    if event.data.u64() == WAKE {
-                        _ = rustix::io::read(&*self.waker.0, &mut [0; 8]);
-                    }
-                }
-                Ok(())
-            }
-            Err(Errno::INTR) => Ok(()),
-            Err(error) => Err(Error::system("wait for packets", error)),
-        }
+        paused.chain(self.stack.poll_timeout()).min()
     }
 
     /// Reads the devices. Returns the number of packets.
@@ -191,7 +236,11 @@ impl Driver {
         total
     }
 
-    fn transmit(&mut self) {
+    /// Sends all due packets.
+    pub fn transmit(&mut self) {
+        if !self.stack.has_ready() {
+            return;
+        }
         let now = self.clock.now();
         while let Some(transmit) = self.stack.poll_transmit(now) {
             let Some(device) = self.devices.get_mut(transmit.interface) else { continue };
@@ -217,7 +266,7 @@ impl Driver {
         device.paused_until = None;
         let data = epoll::EventData::new_u64(i as u64);
         // It fails only if the device is watched already.
-        _ = epoll::add(&self.epoll, &device.tun, data, epoll::EventFlags::IN);
+        _ = epoll::add(&self.sleeper.epoll, &device.tun, data, epoll::EventFlags::IN);
         false
     }
 
@@ -227,6 +276,6 @@ impl Driver {
         device.errors += 1;
         device.last_error = Some(error);
         device.paused_until = Some(self.clock.now() + DEVICE_PAUSE);
-        _ = epoll::delete(&self.epoll, &device.tun);
+        _ = epoll::delete(&self.sleeper.epoll, &device.tun);
     }
 }

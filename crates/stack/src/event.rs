@@ -1,7 +1,8 @@
 //! Values that a stack reports: identifiers, events, errors, counters.
 
+use crate::Tuple;
 use core::fmt;
-use mptcp::Event;
+use mptcp::{Event, PathId};
 
 /// Identifier of a connection; never used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -18,6 +19,17 @@ pub enum StackEvent {
     Writable,
     /// An event of the endpoint.
     Endpoint(Event),
+}
+
+/// An open subflow of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OpenSubflow {
+    /// Its path in the endpoint.
+    pub path: PathId,
+    /// Index of its interface.
+    pub interface: usize,
+    /// Addresses and ports.
+    pub tuple: Tuple,
 }
 
 /// Why a connection or a subflow cannot be opened.

@@ -7,7 +7,8 @@ use crate::refusal::refuse;
 use crate::stack::Stack;
 use bytes::Bytes;
 use core::net::{IpAddr, SocketAddr};
-use mptcp::{Endpoint, PathId};
+use mptcp::{Config, Endpoint, PathId};
+use std::sync::Arc;
 use units::Instant;
 use wire::{Dss, Flags, MptcpSignal, Segment, WireError, ip, tcp};
 
@@ -43,7 +44,7 @@ impl Stack {
             let is_over = is_ended || connection.is_some_and(|one| !one.endpoint.has_subflow(known));
             let is_wanted = match segment.signal {
                 Some(MptcpSignal::JoinSyn { token, .. }) => self.tokens.contains_key(&token),
-                _ => self.listeners.contains_key(&path.tuple.local.port()),
+                _ => self.listener(path.tuple.local.port()).is_some(),
             };
             if !(opens && is_over && is_wanted) {
                 self.deliver(now, id, known, segment);
@@ -84,6 +85,9 @@ impl Stack {
         } else {
             endpoint.handle_segment(now, path, segment);
         }
+        connection.read_ahead(self.limits.read_ahead);
+        let out_of_order = connection.endpoint.out_of_order();
+        connection.peak_out_of_order = connection.peak_out_of_order.max(out_of_order);
         let held = connection.buffered();
         self.memory.update(connection.held, held);
         connection.held = held;
@@ -92,7 +96,7 @@ impl Stack {
 
     /// Accepts the SYN of a new connection. Returns false if it is to be refused.
     fn accept(&mut self, now: Instant, path: PathTuple, segment: &Segment<Bytes>) -> bool {
-        let Some(config) = self.listeners.get(&path.tuple.local.port()).cloned() else { return false };
+        let Some(config) = self.listener(path.tuple.local.port()).cloned() else { return false };
         if self.half_open.len() >= self.limits.half_open {
             self.drop_oldest_half_open();
         }
@@ -107,6 +111,11 @@ impl Stack {
         let connections = &self.connections;
         self.half_open.compact(|id| connections.get(&id).is_some_and(|known| known.is_half_open));
         true
+    }
+
+    /// Settings of new connections to a port, if they are accepted.
+    fn listener(&self, port: u16) -> Option<&Arc<Config>> {
+        self.listeners.get(&port).or(self.any_port.as_ref())
     }
 
     fn drop_oldest_half_open(&mut self) {

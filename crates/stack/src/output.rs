@@ -76,7 +76,7 @@ impl Stack {
                 self.events.push_back((id, StackEvent::Endpoint(event)));
             }
         }
-        if !connection.readable_reported && connection.endpoint.unread() > 0 && !connection.is_half_open {
+        if !connection.readable_reported && connection.unread() > 0 && !connection.is_half_open {
             connection.readable_reported = true;
             self.events.push_back((id, StackEvent::Readable));
         }

@@ -38,6 +38,8 @@ pub struct Stack {
     pub(crate) addresses: Vec<(IpAddr, usize)>,
     pub(crate) limits: Limits,
     pub(crate) listeners: BTreeMap<u16, Arc<Config>>,
+    /// Settings of connections to all other ports, if they are accepted.
+    pub(crate) any_port: Option<Arc<Config>>,
     pub(crate) connections: BTreeMap<ConnectionId, Connection>,
     pub(crate) tuples: BTreeMap<Tuple, (ConnectionId, PathId)>,
     pub(crate) tokens: BTreeMap<u32, ConnectionId>,
@@ -71,6 +73,7 @@ impl Stack {
             interfaces,
             limits,
             listeners: BTreeMap::new(),
+            any_port: None,
             connections: BTreeMap::new(),
             tuples: BTreeMap::new(),
             tokens: BTreeMap::new(),
@@ -95,6 +98,11 @@ impl Stack {
     pub fn listen(&mut self, port: u16, config: impl Into<Arc<Config>>) {
         let config = self.fit(config.into());
         self.listeners.insert(port, config);
+    }
+
+    /// Accepts connections to every port without a listener of its own.
+    pub fn listen_at_every_port(&mut self, config: impl Into<Arc<Config>>) {
+        self.any_port = Some(self.fit(config.into()));
     }
 
     /// Ends a listener. Its connections stay.
@@ -181,8 +189,10 @@ impl Stack {
 
     /// Takes the next piece of received data, of at most `limit` bytes.
     pub fn read(&mut self, id: ConnectionId, limit: usize) -> Option<Bytes> {
+        let read_ahead = self.limits.read_ahead;
         let connection = self.connections.get_mut(&id)?;
-        let piece = connection.endpoint.read(limit);
+        let piece = connection.read(limit);
+        connection.read_ahead(read_ahead);
         connection.readable_reported &= piece.is_some();
         self.make_ready(id);
         piece

@@ -1,0 +1,36 @@
+//! State of connections as their owner sees it.
+
+use crate::connection::Connection;
+use crate::event::{ConnectionId, OpenSubflow};
+use crate::stack::Stack;
+use core::net::IpAddr;
+use mptcp::PathId;
+
+impl Stack {
+    /// In-order bytes of a connection that the application has not read; `None` if it is gone.
+    pub fn unread(&self, id: ConnectionId) -> Option<u64> {
+        self.connections.get(&id).map(Connection::unread)
+    }
+
+    /// Open subflows of a connection.
+    pub fn subflows(&self, id: ConnectionId) -> impl Iterator<Item = OpenSubflow> + '_ {
+        let connection = self.connections.get(&id);
+        let paths = connection.into_iter().flat_map(|one| one.paths.iter().enumerate());
+        let known = paths.map(|(i, path)| OpenSubflow {
+            path: PathId(i as u8),
+            interface: path.interface,
+            tuple: path.tuple,
+        });
+        known.filter(move |one| connection.is_some_and(|known| known.endpoint.has_subflow(one.path)))
+    }
+
+    /// Local address of a connection's first subflow.
+    pub fn local_address(&self, id: ConnectionId) -> Option<IpAddr> {
+        self.connections.get(&id)?.first_local()
+    }
+
+    /// Largest number of bytes that a connection has held beyond a gap; `None` if it is gone.
+    pub fn peak_out_of_order(&self, id: ConnectionId) -> Option<u64> {
+        Some(self.connections.get(&id)?.peak_out_of_order)
+    }
+}
