@@ -26,6 +26,13 @@ pub(crate) enum Failure {
         /// A suggestion for a correction.
         hint: String,
     },
+    /// A valid scenario that the command cannot run.
+    Unsupported {
+        /// The unsupported property.
+        message: String,
+        /// An alternative; may be empty.
+        hint: String,
+    },
     /// The system lacks a privilege, a device or a kernel feature.
     MissingRequirement {
         /// The missing requirement.
@@ -71,7 +78,7 @@ impl Failure {
     pub(crate) const fn code(&self) -> u8 {
         match self {
             Self::Usage { .. } => 2,
-            Self::Input(_) | Self::Unreadable { .. } => 3,
+            Self::Input(_) | Self::Unreadable { .. } | Self::Unsupported { .. } => 3,
             Self::MissingRequirement { .. } => 4,
             Self::Other { .. } => 1,
             // 128 and the number of SIGINT, as of a shell.
@@ -90,6 +97,7 @@ impl Failure {
             Self::Input(problems) => problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"),
             Self::Usage { message, .. }
             | Self::Unreadable { message, .. }
+            | Self::Unsupported { message, .. }
             | Self::MissingRequirement { message, .. }
             | Self::Other { message, .. }
             | Self::Interrupted { message }

@@ -42,7 +42,7 @@ pub(crate) fn failure(error: &testbed::Error) -> Failure {
             message: format!("cannot run `{name}`: {}", reason(source)),
             found: source.kind() != std::io::ErrorKind::NotFound,
         },
-        testbed::Error::Unsupported { .. } => Failure::Usage { message, hint },
+        testbed::Error::Unsupported { .. } => Failure::Unsupported { message, hint },
         _ => Failure::Other { message, hint },
     }
 }

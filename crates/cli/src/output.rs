@@ -54,6 +54,7 @@ impl Terminal {
         let text = match failure {
             Failure::Usage { message, hint }
             | Failure::Unreadable { message, hint }
+            | Failure::Unsupported { message, hint }
             | Failure::MissingRequirement { message, hint }
             | Failure::Other { message, hint } => plain(message, hint, coloured),
             Failure::CannotRun { message, .. } => plain(message, "", coloured),

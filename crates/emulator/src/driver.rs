@@ -103,8 +103,15 @@ impl Driver {
         server: &Namespace,
         offload: bool,
     ) -> Result<[Tun; 2], Error> {
-        let create = || if offload { Tun::create_offloading(name) } else { Tun::create(name) };
-        Ok([device.run(create)?, server.run(create)?])
+        Ok([Self::device(name, device, offload)?, Self::device(name, server, offload)?])
+    }
+
+    /// Creates one of the two TUN devices of a path, as [`devices`](Self::devices) does.
+    ///
+    /// # Errors
+    /// As [`Tun::create`] and [`Namespace::run`].
+    pub fn device(name: &str, host: &Namespace, offload: bool) -> Result<Tun, Error> {
+        host.run(|| if offload { Tun::create_offloading(name) } else { Tun::create(name) })
     }
 
     /// Starts the driver's thread. With `realtime`, it requests a real-time scheduling priority

@@ -7,7 +7,6 @@
 mod case;
 mod catalogue;
 mod checks;
-mod download;
 mod host;
 mod kernel_application;
 mod kernel_host;
@@ -23,7 +22,6 @@ mod stack_host;
 
 pub use case::{Case, Kind, cases, long_cases};
 pub use catalogue::plans;
-pub use download::{Download, measure_download};
 pub use objects::{OBJECT_BYTES, ObjectServer, PATHS, measure_objects};
 pub use page::{matrix, page};
 pub use plan::{Action, Expected, Join, Plan, Reset};

@@ -5,6 +5,7 @@ use linux::Error;
 use linux::clock::Clock;
 use linux::tun::Tun;
 use scenario::Scenario;
+use stack::Interface;
 use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -32,6 +33,18 @@ fn address(v6: bool, net: u8, host: u8) -> IpAddr {
     } else {
         Ipv4Addr::new(10, 78, net, host).into()
     }
+}
+
+/// Interfaces of Tandem's stack at one end.
+pub(crate) fn stack_interfaces(v6: bool, paths: u8, is_client: bool) -> Vec<Interface> {
+    let addresses = |path| {
+        if is_client {
+            vec![client_address(v6, path)]
+        } else {
+            vec![server_address(v6), path_address(v6, path)]
+        }
+    };
+    (0..paths).map(|path| Interface { addresses: addresses(path), mtu: 1500 }).collect()
 }
 
 /// Name of the device of a path.

@@ -2,7 +2,7 @@
 
 use crate::host::{PORT, Setup};
 use crate::kernel_host::configure;
-use crate::network::{self, Mode, path_address, server_address};
+use crate::network::{self, Mode, server_address, stack_interfaces};
 use crate::plan::{Join, Plan};
 use bytes::Bytes;
 use linux::clock::Clock;
@@ -10,7 +10,7 @@ use linux::namespace::Namespace;
 use linux::socket::{self, Options, Protocol};
 use linux::tun::Tun;
 use mptcp::Config;
-use stack::{Driver, Interface, Limits, Stack};
+use stack::{Driver, Limits, Stack};
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
@@ -111,17 +111,10 @@ fn serve_from_kernel(plan: &Plan, congestion: &str) -> Result<Server, linux::Err
 }
 
 fn serve_from_stack(config: Config, stop: Arc<AtomicBool>) -> Result<Server, linux::Error> {
-    let (mut near, mut far, mut interfaces) = (Vec::new(), Vec::new(), Vec::new());
-    for path in 0..PATHS.len() as u8 {
-        let [own, other] = Tun::pair("objects")?;
-        near.push(own);
-        far.push(other);
-        let addresses = vec![server_address(false), path_address(false, path)];
-        interfaces.push(Interface { addresses, mtu: 1500 });
-    }
+    let interfaces = stack_interfaces(false, PATHS.len() as u8, false);
     let mut stack = Stack::new(interfaces, Limits::default(), Seed::new(3));
     stack.listen(PORT, config);
-    let mut driver = Driver::new(stack, near, Clock::start())?;
+    let (mut driver, far) = Driver::wired("objects", stack, Clock::start())?;
     let thread = std::thread::spawn(move || {
         // As quick to answer as a kernel, which needs no scheduler of threads.
         linux::clock::use_precise_timers();

@@ -1,7 +1,7 @@
 //! A host with Tandem's stack, in a thread of its own.
 
 use crate::host::{PORT, Setup};
-use crate::network::{client_address, device_name, path_address, server_address};
+use crate::network::{client_address, server_address, stack_interfaces};
 use crate::plan::Action;
 use crate::progress::{Script, Shared, bytes_at};
 use bytes::Bytes;
@@ -9,7 +9,7 @@ use linux::Error;
 use linux::clock::Clock;
 use linux::tun::Tun;
 use mptcp::{Config, Endpoint, Event, Mode, PathId};
-use stack::{ConnectionId, Driver, Interface, Limits, Stack, StackEvent, Waker};
+use stack::{ConnectionId, Driver, Limits, Stack, StackEvent, Waker};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -67,18 +67,7 @@ struct Application {
 impl StackHost {
     pub(crate) fn start(setup: Setup<'_>) -> Result<(Self, Vec<Tun>), Error> {
         let Setup { plan, v6, is_client } = setup;
-        let (mut near, mut far, mut interfaces) = (Vec::new(), Vec::new(), Vec::new());
-        for path in 0..plan.paths {
-            let [own, other] = Tun::pair(&device_name(path))?;
-            near.push(own);
-            far.push(other);
-            let addresses = if is_client {
-                vec![client_address(v6, path)]
-            } else {
-                vec![server_address(v6), path_address(v6, path)]
-            };
-            interfaces.push(Interface { addresses, mtu: 1500 });
-        }
+        let interfaces = stack_interfaces(v6, plan.paths, is_client);
         let mut config =
             Config { checksum: plan.checksum, timestamps: setup.has_timestamps(), ..Config::linux() };
         if let Some(bytes) = plan.buffers {
@@ -91,7 +80,7 @@ impl StackHost {
         if !is_client {
             stack.listen(PORT, config.clone());
         }
-        let driver = Driver::new(stack, near, Clock::start())?;
+        let (driver, far) = Driver::wired("tandem", stack, Clock::start())?;
         let (shared, snapshot) = (Shared::default(), Arc::<Mutex<Snapshot>>::default());
         let ((commands, receiver), (start, started)) = (channel(), channel());
         let mut application = Application {

@@ -140,7 +140,7 @@ impl Connection {
             config: config.clone(),
         };
         if uses_energy_costs {
-            let costs = energy_costs(experiment, cells, config.direction);
+            let costs = energy_costs(&experiment.paths, cells, config.direction);
             connection.sender().set_energy_costs(&costs);
         }
         connection
@@ -378,7 +378,7 @@ impl Connection {
 
 /// Energy per byte on each path, in joules: the power of the active radio at the path's rate,
 /// divided by that rate.
-fn energy_costs(experiment: &Experiment, cells: &[CellSpec], direction: Direction) -> Vec<f64> {
+pub fn energy_costs(paths: &[PathSpec], cells: &[CellSpec], direction: Direction) -> Vec<f64> {
     let cost = |path: &PathSpec| {
         let (hop, radio) = match direction {
             Direction::Down => (&path.down, radio::Direction::Down),
@@ -394,5 +394,5 @@ fn energy_costs(experiment: &Experiment, cells: &[CellSpec], direction: Directio
         };
         path.profile.energy_per_mbit_in(radio, rate) / 125_000.0
     };
-    experiment.paths.iter().map(cost).collect()
+    paths.iter().map(cost).collect()
 }

@@ -36,6 +36,7 @@ pub use background::Background;
 pub use build_outcome::{PathTotals, goodput_span};
 pub use capture::SNAPLEN;
 pub use cells::{BackhaulOutcome, CellOutcome, CellPackets, CellSample, CrowdOutcome};
+pub use connection::energy_costs;
 pub use delay::{
     DelayRecorder, Distribution, HeadOfLineOutcome, Samples, WaitedFor, message_name, video_delays,
 };

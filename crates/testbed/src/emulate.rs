@@ -3,9 +3,11 @@
 use crate::faults::{FaultSchedule, ServerState};
 use crate::proxied_server::{ProxiedServer, ProxySetup};
 use crate::reaction::Reaction;
+use crate::relay::Relay;
 use crate::run_controller::RunController;
+use crate::stacks::{StackKind, Stacks};
 use crate::topology::{Reach, SERVER, Topology};
-use crate::translation::{check_supported, congestion_name, note_multipath};
+use crate::translation::{check_supported, congestion_name, note_multipath, note_receiver_driven};
 use crate::uplink::Uplink;
 use crate::{Error, Outcome};
 use emulator::{Lateness, Network, Transit};
@@ -47,6 +49,9 @@ pub struct Programs {
     /// Command on the server. It starts before the device's command and is terminated after it.
     /// Its output should not go to the stdout of the command.
     pub server: Option<Command>,
+    /// Implementation of Multipath TCP at the server. With Tandem's stack, the server's program uses
+    /// TCP on its own host, and a relay joins both.
+    pub server_stack: StackKind,
     /// All TCP sockets of both programs become MPTCP sockets, if the scenario uses MPTCP.
     /// Otherwise a program must request MPTCP itself.
     pub multipath: bool,
@@ -136,13 +141,15 @@ pub fn emulate(
     capture: Option<&File>,
 ) -> Result<EmulatedRun, Error> {
     check_supported(experiment, &[])?;
-    let Programs { command, server, multipath, limit, proxied, uplink, offload, finished } = programs;
+    check_server(&programs)?;
+    let stacks = Stacks { server: programs.server_stack, ..Stacks::default() };
+    let Programs { command, server, multipath, limit, proxied, uplink, offload, finished, .. } = programs;
     let experiment_duration = experiment.duration;
     let experiment =
         &Experiment { traffic: Vec::new(), duration: limit.unwrap_or(UNLIMITED), ..experiment.clone() };
     let mut notes = Vec::new();
     let reach = if uplink { Reach::Everything } else { Reach::Server };
-    let (mut topology, devices) = Topology::build(experiment, offload, reach)?;
+    let (mut topology, devices) = Topology::build(experiment, stacks, offload, reach)?;
     let build_proxied = |content| build_proxied_server(content, experiment, offload, &topology);
     let proxied = proxied.map(build_proxied).transpose()?;
     let mut controller = RunController::new(experiment, &mut topology, &mut notes)?;
@@ -152,7 +159,10 @@ pub fn emulate(
     let transport = &experiment.transport;
     let sockets = match transport.protocol {
         Protocol::Mptcp if multipath => {
-            note_multipath(transport, &mut notes);
+            match stacks.server {
+                StackKind::Linux => note_multipath(transport, &mut notes),
+                StackKind::Tandem => note_receiver_driven(transport, &mut notes),
+            }
             Sockets::Mptcp(Some(congestion_name(&transport.config.congestion, &mut notes)))
         }
         _ => Sockets::Unchanged,
@@ -206,7 +216,12 @@ impl Emulation<'_> {
     /// Runs the programs until the command has ended, and collects the results.
     fn run(self, command: Command, server: Option<Command>, control: &Control) -> Result<EmulatedRun, Error> {
         let Self { mut controller, devices, proxied, uplink, sockets, foreground } = self;
-        let start_server = |server| start_server(server, &controller.topology.server, &sockets, control);
+        let server_sockets = match controller.topology.stacks.server {
+            StackKind::Linux => &sockets,
+            StackKind::Tandem => &Sockets::Unchanged,
+        };
+        let start_server =
+            |server| start_server(server, &controller.topology.server, server_sockets, control);
         let server = server.map(start_server).transpose()?;
         // After the server's program, so that its listeners come first.
         let host = &controller.topology.server;
@@ -215,6 +230,7 @@ impl Emulation<'_> {
         let hook = uplink.as_ref().map(open_hook).transpose()?;
         let resolv_conf = uplink.as_ref().map(|uplink| uplink.resolv_conf.clone());
         let emulator = controller.start_emulator(devices, hook)?;
+        let relay = start_relay(&controller)?;
         let place = (&controller.topology.device, resolv_conf);
         let program = start_command(command, place, &sockets, control)?;
         let server_state = ServerState::default();
@@ -235,7 +251,7 @@ impl Emulation<'_> {
         let mut outcome = controller.outcome()?;
         // The bytes that reached the applications are unknown.
         outcome.device.efficiency_mbit_per_j = None;
-        let priorities_heard = controller.monitor.priorities_heard()?;
+        let priorities_heard = controller.monitor.priorities_heard(controller.topology)?;
         if let Some(server) = server {
             server.terminate(TERMINATION_GRACE);
         }
@@ -244,6 +260,7 @@ impl Emulation<'_> {
             (network.lateness().clone(), delays(controller.experiment, &network))
         };
         emulator.stop()?;
+        drop(relay);
         drop(uplink);
         if let Some(proxied) = proxied {
             proxied.stop()?;
@@ -260,6 +277,29 @@ impl Emulation<'_> {
             notes: Vec::new(),
         })
     }
+}
+
+/// Checks that Tandem's stack can serve the programs.
+fn check_server(programs: &Programs) -> Result<(), Error> {
+    let unsupported =
+        |reason: &str| Err(Error::Unsupported { reason: reason.to_owned(), hint: String::new() });
+    match programs.server_stack {
+        StackKind::Tandem if programs.uplink => {
+            unsupported("Tandem's stack at the server has no relay to the real network")
+        }
+        StackKind::Tandem if programs.proxied.is_some() => {
+            unsupported("the proxy before the server uses the kernel's sockets")
+        }
+        StackKind::Linux | StackKind::Tandem => Ok(()),
+    }
+}
+
+/// Relays connections from Tandem's stack at the server to the server's program.
+fn start_relay(controller: &RunController<'_>) -> Result<Option<Relay>, Error> {
+    let (topology, transport) = (&controller.topology, &controller.experiment.transport);
+    let config = mptcp::Config { mptcp: transport.protocol == Protocol::Mptcp, ..transport.config.clone() };
+    let start = |host| Relay::start(host, &topology.server, config);
+    Ok(topology.server_host().map(start).transpose()?)
 }
 
 /// Builds the proxy and the server's host, and sends the listening socket to the caller.

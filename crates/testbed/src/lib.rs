@@ -1,23 +1,30 @@
 //! Runs a scenario on the real kernel: the same file, links, policy and tables as in simulation.
 //!
-//! [`run()`] creates a device and a server in two network namespaces. The [`emulator`] forwards
-//! packets between them in real time, the [`agent`] applies the policy, and the result is an
-//! [`Outcome`]. Namespaces and devices end with the process; the host's settings stay unchanged.
+//! [`run()`] creates a device and a server in two network namespaces, or at Tandem's [`stack`]. The
+//! [`emulator`] forwards packets between them in real time, the [`agent`] applies the policy, and
+//! the result is an [`Outcome`]. Namespaces and devices end with the process; the host's settings
+//! stay unchanged.
 //!
-//! `topology` and `settings` set up the hosts, `traffic` and `video` are the applications,
-//! `run_controller` is the control loop of a run. [`emulate()`] runs a user's programs in place of
+//! `topology` sets up the hosts, `traffic` and `video` are the applications, `run_controller` is
+//! the control loop of a run. [`emulate()`] runs a user's programs in place of
 //! the scenario's traffic, and `uplink` connects them to the real network.
 
 mod datagrams;
+mod device_paths;
 mod emulate;
 mod faults;
+mod kernel_paths;
 mod outcome;
 mod proxied_server;
 mod reaction;
+mod relay;
 mod run;
 mod run_controller;
 mod seeded_bytes;
 mod settings;
+mod stack_end;
+mod stacks;
+mod stream;
 mod subflow_monitor;
 mod topology;
 mod traffic;
@@ -33,6 +40,7 @@ pub use reaction::Reaction;
 pub use run::{KernelRun, Setup, run, run_with};
 pub use settings::Settings;
 pub use sim::Outcome;
+pub use stacks::{StackKind, Stacks};
 pub use uplink::RESOLV_CONF;
 
 use thiserror::Error;

@@ -12,7 +12,7 @@ use units::Instant;
 impl RunController<'_> {
     /// Collects the results at the end of the run.
     pub(crate) fn outcome(&mut self) -> Result<Outcome, Error> {
-        self.monitor.sample()?;
+        self.monitor.sample(self.topology)?;
         self.write_capture()?;
         let shortened = self
             .ended_at
@@ -84,14 +84,14 @@ fn connection_outcome(
     ConnectionOutcome {
         kind: traffic.kind.name(),
         direction: if traffic.direction == Direction::Down { "down" } else { "up" },
-        protocol: if status.mptcp == Some(true) { "mptcp" } else { "tcp" },
+        protocol: status.protocol.unwrap_or("tcp"),
         offered_bytes: status.offered,
         dropped_bytes: status.dropped,
         delivered_bytes: delivered,
         corrupted_bytes: 0,
         goodput_mbps: if span > 0.0 { delivered as f64 * 8e-6 / span } else { 0.0 },
         completed_s,
-        peak_out_of_order_bytes: None,
+        peak_out_of_order_bytes: progress.peak_out_of_order(),
         repeated_bytes: None,
         message: sim::message_name(&traffic.kind),
         delay: Distribution::default(),

@@ -8,6 +8,7 @@
 //! The proxy runs on the host that is the server of other runs. The device opens a tunnel by
 //! CONNECT, as a program with a configured proxy does.
 
+use crate::stream::Stream;
 use crate::topology::{DEVICES, SERVER, configure_host};
 use emulator::{Driver, Network, RunningDriver, SharedNetwork};
 use link::{Delay, Impairments, LinkConfig, Loss, QueueLimit, Rate};
@@ -21,7 +22,7 @@ use proxy::network::Network as Range;
 use proxy::{Config, Proxy, Totals};
 use sim::{Experiment, Hop, PathSpec};
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time;
 use units::{Bitrate, Bytes, Duration, Instant};
 
@@ -172,9 +173,9 @@ fn link_experiment(setup: &ProxySetup, experiment: &Experiment) -> Experiment {
 /// stream is readable, and returns true at the end of the run; the tunnel is then not open, and the
 /// result false.
 pub(crate) fn open_tunnel(
-    stream: &mut TcpStream,
+    stream: &mut Stream,
     port: u16,
-    wait: &dyn Fn(&TcpStream) -> bool,
+    wait: &dyn Fn(&Stream) -> bool,
 ) -> io::Result<bool> {
     let to = SocketAddr::new(SERVER_ADDRESS, port);
     // Never blocks: the send buffer of a new connection is empty.

@@ -5,9 +5,11 @@ use crate::proxied_server::{ProxiedServer, ProxySetup};
 use crate::reaction::Reaction;
 use crate::run_controller::RunController;
 use crate::settings::Settings;
+use crate::stacks::Stacks;
+use crate::stream::Place;
 use crate::topology::{Reach, Topology};
 use crate::traffic::{Flow, RunContext};
-use crate::translation::{check_supported, connection_plans};
+use crate::translation::{check_stacks, check_supported, connection_plans};
 use crate::{Error, Outcome};
 use emulator::Lateness;
 use linux::diag::Subflow;
@@ -43,6 +45,8 @@ pub struct KernelRun {
     pub proxy: Option<Totals>,
     /// Differences between the scenario and the run on this kernel.
     pub notes: Vec<String>,
+    /// Implementations of Multipath TCP at both ends.
+    pub stacks: Stacks,
 }
 
 /// Options of a run.
@@ -57,11 +61,14 @@ pub struct Setup {
     pub proxy: Option<ProxySetup>,
     /// Ends the run as soon as all applications have completed or failed.
     pub until_done: bool,
+    /// Implementations of Multipath TCP at both ends; `None` for those that the experiment needs
+    /// ([`Stacks::of`]).
+    pub stacks: Option<Stacks>,
 }
 
 impl Default for Setup {
     fn default() -> Self {
-        Self { faults: Vec::new(), offload: true, proxy: None, until_done: false }
+        Self { faults: Vec::new(), offload: true, proxy: None, until_done: false, stacks: None }
     }
 }
 
@@ -92,8 +99,10 @@ pub fn run_with(
     progress: &mut dyn FnMut(f64),
     capture: Option<&File>,
 ) -> Result<KernelRun, Error> {
+    let stacks = Stacks::of(experiment, setup.stacks)?;
     check_supported(experiment, &setup.faults)?;
-    let (mut topology, devices) = Topology::build(experiment, setup.offload, Reach::Server)?;
+    check_stacks(stacks, setup)?;
+    let (mut topology, devices) = Topology::build(experiment, stacks, setup.offload, Reach::Server)?;
     let mut notes = Vec::new();
     let build_proxied = |proxy| ProxiedServer::build(proxy, experiment, setup.offload, &topology.server);
     let proxied = setup.proxy.as_ref().map(build_proxied).transpose()?;
@@ -115,7 +124,7 @@ pub fn run_with(
         flow.join()?;
     }
     let lateness = controller.shared.lock().0.lateness().clone();
-    let priorities_heard = controller.monitor.priorities_heard()?;
+    let priorities_heard = controller.monitor.priorities_heard(controller.topology)?;
     emulator.stop()?;
     let totals = proxied.as_ref().map(ProxiedServer::totals);
     if let Some(proxied) = proxied {
@@ -131,6 +140,7 @@ pub fn run_with(
         settings: [before, after?],
         proxy: totals,
         notes,
+        stacks,
     })
 }
 
@@ -155,8 +165,9 @@ fn start_flows(
         server_restarts: setup.faults.iter().any(|(_, fault)| matches!(fault, Fault::ServerDown(_))),
     };
     for plan in connection_plans(experiment, &context, controller.topology, notes) {
-        let server = proxied.map_or(&controller.topology.server, |proxied| &proxied.server);
-        match Flow::start(&plan, &controller.topology.device, server, over) {
+        let topology = &*controller.topology;
+        let server = proxied.map_or(topology.server_place(), |proxied| Place::Kernel(&proxied.server));
+        match Flow::start(&plan, topology.device_place(), server, over) {
             Ok(flow) => controller.flows.push(flow),
             Err(error) => {
                 over.store(true, Ordering::Relaxed);

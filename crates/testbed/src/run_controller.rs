@@ -7,12 +7,13 @@ use crate::reaction::{Decision, ReactionMeter};
 use crate::subflow_monitor::SubflowMonitor;
 use crate::topology::Topology;
 use crate::traffic::Flow;
-use crate::translation::policy_for_device;
+use crate::translation::{policy_for_device, sends_by_kernel};
 use agent::{InterfaceSample, Steering};
 use emulator::{Driver, FlowHook, Network, RunningDriver, SharedNetwork};
 use linux::clock::Clock;
 use linux::diag::Subflow;
 use linux::tun::Tun;
+use mptcp::scheduler::Offload;
 use policy::{Action, Ledger};
 use radio::State;
 use sim::{Experiment, Series};
@@ -120,7 +121,10 @@ impl<'a> RunController<'a> {
     ) -> Result<Self, Error> {
         let kinds: Vec<_> = experiment.paths.iter().map(|path| path.profile.kind).collect();
         let backups: Vec<_> = experiment.paths.iter().map(|path| path.backup).collect();
-        let policy = policy_for_device(&experiment.device.policy, notes);
+        // Tandem's stack as the sender takes the actions that a kernel lacks, as in simulation.
+        let is_whole = !experiment.traffic.is_empty() && !sends_by_kernel(experiment, topology.stacks);
+        let policy = &experiment.device.policy;
+        let policy = if is_whole { policy.clone() } else { policy_for_device(policy, notes) };
         Ok(Self {
             experiment,
             steering: Steering::new(&policy, &kinds, &backups),
@@ -152,6 +156,7 @@ impl<'a> RunController<'a> {
         on_flow: Option<FlowHook>,
     ) -> Result<RunningDriver, Error> {
         let clock = Clock::start();
+        self.topology.start_stacks(self.experiment, clock)?;
         self.shared = SharedNetwork::new(Network::new(self.experiment), clock);
         Ok(Driver::new(devices, self.shared.clone()).on_flow(on_flow).start(true)?)
     }
@@ -205,7 +210,7 @@ impl<'a> RunController<'a> {
         }
         self.reactions.poll(&self.shared.lock().0, now);
         if timers.subflows <= now {
-            self.monitor.sample()?;
+            self.monitor.sample(self.topology)?;
             // After the end, connections may already be closing.
             if self.shared.clock().now() < end {
                 self.subflows = self.monitor.latest();
@@ -224,7 +229,7 @@ impl<'a> RunController<'a> {
         match fault {
             Fault::InterfaceDown { path } => self.set_interface_up(now, path, false)?,
             Fault::InterfaceUp { path } => self.set_interface_up(now, path, true)?,
-            Fault::AddressChange { path } => self.topology.change_address(path)?,
+            Fault::AddressChange { path } => self.topology.paths.change_address(path)?,
             Fault::ServerDown(teardown) => faults.server.stop(teardown),
             Fault::ServerUp => faults.server.start(),
             Fault::EmulatorStalls => faults.emulator.pause(),
@@ -236,7 +241,7 @@ impl<'a> RunController<'a> {
     /// Samples the subflows while the emulator is paused. The kernels have processed all packets
     /// of the capture.
     pub(crate) fn sample_final_subflows(&mut self) -> Result<(), Error> {
-        self.monitor.sample()?;
+        self.monitor.sample(self.topology)?;
         self.subflows = self.monitor.latest();
         Ok(())
     }
@@ -252,7 +257,8 @@ impl<'a> RunController<'a> {
     fn set_interface_up(&mut self, now: Instant, path: usize, up: bool) -> Result<(), Error> {
         // First in the emulator, which thus counts the packets that the kernel sends meanwhile.
         self.shared.lock().0.set_present(path, up);
-        let changed = if up { self.topology.bring_up(path) } else { self.topology.take_down(path) };
+        let changed =
+            if up { self.topology.paths.bring_up(path) } else { self.topology.paths.take_down(path) };
         changed?;
         self.steer(now)
     }
@@ -278,16 +284,21 @@ impl<'a> RunController<'a> {
 
     /// Reads the counters of a path's interface, its radio and its data allowance.
     fn sample_interface(&mut self, now: Instant, path: usize) -> Result<InterfaceSample, Error> {
-        let stats = self.topology.route.stats(self.topology.indices[path])?;
+        let counted = self.topology.paths.byte_counts(path)?;
+        let (bytes_down, bytes_up) = counted.unwrap_or_else(|| {
+            let (network, _) = self.shared.lock();
+            let counts = &network.paths()[path];
+            (counts.wire_down, counts.wire_up)
+        });
         let mut sample = InterfaceSample {
-            up: self.topology.is_up(path),
-            bytes_down: stats.rx_bytes,
-            bytes_up: stats.tx_bytes,
+            up: self.topology.paths.is_up(path),
+            bytes_down,
+            bytes_up,
             srtt: self.monitor.srtt(path),
             ..InterfaceSample::default()
         };
         if let Some(ledger) = &mut self.ledgers[path] {
-            let (left, until) = ledger.remaining(now, stats.rx_bytes + stats.tx_bytes);
+            let (left, until) = ledger.remaining(now, bytes_down + bytes_up);
             (sample.allowance_left, sample.allowance_until) = (Some(left), Some(until));
         }
         let rate = self.steering.state().paths[path].rate_down;
@@ -310,18 +321,24 @@ impl<'a> RunController<'a> {
                     self.reactions.cancel(path);
                 }
                 drop(network);
-                self.topology.endpoints.set_backup(path, backup)?;
+                self.topology.paths.set_backup(path, backup)?;
             }
-            Action::Open { path } => self.topology.open_path(path)?,
-            Action::Close { path } => self.topology.close_path(path)?,
-            Action::Share { .. } | Action::Offload { .. } => {}
+            Action::Open { path } => self.topology.paths.open_path(path)?,
+            Action::Close { path } => self.topology.paths.close_path(path)?,
+            Action::Share { ref path_shares } => {
+                self.topology.sender_hosts().for_each(|host| host.set_shares(path_shares));
+            }
+            Action::Offload { ref costly, share } => {
+                let rule = Offload { costly: costly.clone(), share };
+                self.topology.sender_hosts().for_each(|host| host.set_offload(&rule));
+            }
         }
         Ok(())
     }
 
     /// Adds a row to the series.
     fn record_row(&mut self, now: Instant) -> Result<(), Error> {
-        self.monitor.sample()?;
+        self.monitor.sample(self.topology)?;
         let seconds = now.since(self.last_row.at).as_secs_f64();
         self.last_row.at = now;
         let mbps = |bytes: u64| bytes as f64 * 8e-6 / seconds;
@@ -344,7 +361,7 @@ impl<'a> RunController<'a> {
                 queue as f64 / 1e3,
                 (energy - before) / seconds,
                 energy,
-                f64::from(u8::from(self.topology.endpoints.interfaces()[path].backup)),
+                f64::from(u8::from(self.topology.paths.is_backup(path))),
             ]);
         }
         drop(network);
@@ -354,7 +371,8 @@ impl<'a> RunController<'a> {
             let written = flow.progress.written.load(Ordering::Relaxed);
             let goodput = mbps(delivered - std::mem::replace(before, delivered));
             // The kernel does not expose the size of the out-of-order queue.
-            row.extend([goodput, f64::NAN, written.saturating_sub(delivered) as f64 / 1e3]);
+            let out_of_order = flow.progress.out_of_order().map_or(f64::NAN, |bytes| bytes as f64 / 1e3);
+            row.extend([goodput, out_of_order, written.saturating_sub(delivered) as f64 / 1e3]);
             if let Some(sight) = flow.progress.sight(now) {
                 row.extend(Series::video(&sight));
             } else {

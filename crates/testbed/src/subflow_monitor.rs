@@ -1,5 +1,6 @@
-//! Kernel state of the subflows of both hosts (sock_diag).
+//! State of the subflows of both hosts: from sock_diag for a kernel, or from Tandem's stack.
 
+use crate::stacks::StackKind;
 use crate::topology::{Topology, path_of};
 use linux::Error;
 use linux::diag::{Diag, Filter, Subflow};
@@ -14,15 +15,16 @@ use units::Duration;
 /// Samples the sockets of both hosts, and keeps the counters of closed ones.
 #[derive(Debug)]
 pub(crate) struct SubflowMonitor {
-    /// Sockets of the device and of the server.
-    hosts: [Diag; 2],
-    server: Namespace,
+    /// Sockets of the device's and of the server's kernel.
+    kernels: [Option<Diag>; 2],
+    /// Namespace of a server that uses the kernel.
+    server: Option<Namespace>,
     /// Last known count of retransmissions of each subflow, by host and addresses.
     retransmissions: BTreeMap<(usize, SocketAddr, SocketAddr), u64>,
     /// The connections use plain TCP.
     is_plain_tcp: bool,
     paths: Vec<PathSample>,
-    /// Subflows of the device and of the server in the last sample.
+    /// Subflows of the kernels of the device and of the server in the last sample.
     latest: [Vec<Subflow>; 2],
 }
 
@@ -40,9 +42,14 @@ impl SubflowMonitor {
     pub(crate) const INTERVAL: Duration = Duration::from_millis(250);
 
     pub(crate) fn open(experiment: &Experiment, topology: &Topology) -> Result<Self, Error> {
+        let stacks = topology.stacks;
+        let open = |kind: StackKind, host: &Namespace| {
+            (kind == StackKind::Linux).then(|| host.run(Diag::open)).transpose()
+        };
+        let server = (stacks.server == StackKind::Linux).then(|| topology.server.run(Namespace::current));
         Ok(Self {
-            hosts: [topology.device.run(Diag::open)?, topology.server.run(Diag::open)?],
-            server: topology.server.run(Namespace::current)?,
+            kernels: [open(stacks.device, &topology.device)?, open(stacks.server, &topology.server)?],
+            server: server.transpose()?,
             retransmissions: BTreeMap::new(),
             is_plain_tcp: !matches!(experiment.transport.protocol, sim::Protocol::Mptcp),
             latest: Default::default(),
@@ -51,29 +58,35 @@ impl SubflowMonitor {
     }
 
     /// Takes a sample of all sockets.
-    pub(crate) fn sample(&mut self) -> Result<(), Error> {
+    pub(crate) fn sample(&mut self, topology: &Topology) -> Result<(), Error> {
         self.paths.fill(PathSample::default());
-        let mut sockets: Vec<(usize, SocketAddr, SocketAddr, TcpInfo)> = Vec::new();
-        for (host, diag) in self.hosts.iter_mut().enumerate() {
-            self.latest[host] = diag.subflows()?;
-            sockets.extend(self.latest[host].iter().map(|one| (host, one.local, one.remote, one.tcp)));
-            if self.is_plain_tcp {
-                diag.for_each_tcp(&Filter::default(), |one| {
-                    sockets.push((host, one.local, one.remote, one.tcp));
-                })?;
+        let mut sockets = Vec::new();
+        for (host, stack) in [topology.device_host(), topology.server_host()].into_iter().enumerate() {
+            if let Some(diag) = &mut self.kernels[host] {
+                self.latest[host] = diag.subflows()?;
+                let subflows = self.latest[host].iter();
+                sockets.extend(
+                    subflows.map(|one| SocketSample::of_kernel(host, one.local, one.remote, &one.tcp)),
+                );
+                if self.is_plain_tcp {
+                    diag.for_each_tcp(&Filter::default(), |one| {
+                        sockets.push(SocketSample::of_kernel(host, one.local, one.remote, &one.tcp));
+                    })?;
+                }
+            }
+            if let Some(stack) = stack {
+                sockets.extend(stack.subflows().iter().map(|one| SocketSample::of_stack(host, one)));
             }
         }
-        for (host, local, remote, tcp) in sockets {
-            let device = if host == 0 { local } else { remote };
-            let path = path_of(device.ip()).filter(|&path| path < self.paths.len());
+        for socket in sockets {
+            let path = path_of(socket.device_address().ip()).filter(|&path| path < self.paths.len());
             let Some(path) = path else { continue };
-            self.retransmissions.insert((host, local, remote), u64::from(tcp.total_retransmitted));
+            self.retransmissions.insert(socket.key(), socket.retransmissions);
             let sample = &mut self.paths[path];
             // Only the data sender has a meaningful RTT and congestion window.
-            if tcp.bytes_sent > tcp.bytes_received {
-                let srtt = Duration::from_micros(u64::from(tcp.srtt_us));
-                sample.srtt = Some(srtt).filter(|srtt| !srtt.is_zero()).or(sample.srtt);
-                sample.cwnd += u64::from(tcp.cwnd) * u64::from(tcp.mss);
+            if socket.sends {
+                sample.srtt = socket.srtt.or(sample.srtt);
+                sample.cwnd += socket.cwnd;
             }
         }
         Ok(())
@@ -104,8 +117,60 @@ impl SubflowMonitor {
     }
 
     /// Number of MP_PRIO options received by the server.
-    pub(crate) fn priorities_heard(&self) -> Result<u64, Error> {
-        let counters = self.server.run(Mib::read)?;
+    pub(crate) fn priorities_heard(&self, topology: &Topology) -> Result<u64, Error> {
+        let Some(server) = &self.server else {
+            return Ok(topology.server_host().map_or(0, stack::Host::priorities_heard));
+        };
+        let counters = server.run(Mib::read)?;
         Ok(counters.counter("MPTcpExtMPPrioRx").unwrap_or(0))
+    }
+}
+
+/// A socket at one moment.
+struct SocketSample {
+    /// 0 for the device, 1 for the server.
+    host: usize,
+    local: SocketAddr,
+    remote: SocketAddr,
+    /// It sends more than it receives.
+    sends: bool,
+    srtt: Option<Duration>,
+    /// Congestion window, in bytes.
+    cwnd: u64,
+    retransmissions: u64,
+}
+
+impl SocketSample {
+    fn of_kernel(host: usize, local: SocketAddr, remote: SocketAddr, tcp: &TcpInfo) -> Self {
+        let srtt = Duration::from_micros(u64::from(tcp.srtt_us));
+        Self {
+            host,
+            local,
+            remote,
+            sends: tcp.bytes_sent > tcp.bytes_received,
+            srtt: Some(srtt).filter(|srtt| !srtt.is_zero()),
+            cwnd: u64::from(tcp.cwnd) * u64::from(tcp.mss),
+            retransmissions: u64::from(tcp.total_retransmitted),
+        }
+    }
+
+    fn of_stack(host: usize, one: &stack::SubflowSample) -> Self {
+        Self {
+            host,
+            local: one.tuple.local,
+            remote: one.tuple.remote,
+            sends: one.sends,
+            srtt: one.info.srtt,
+            cwnd: one.info.cwnd,
+            retransmissions: one.info.retransmissions,
+        }
+    }
+
+    fn key(&self) -> (usize, SocketAddr, SocketAddr) {
+        (self.host, self.local, self.remote)
+    }
+
+    fn device_address(&self) -> SocketAddr {
+        if self.host == 0 { self.local } else { self.remote }
     }
 }

@@ -1,20 +1,28 @@
 //! The device, the server, and the paths between them.
 //!
-//! Each path consists of two TUN devices, `10.77.N.2` at the device and one at the server, and a
-//! route on either host. The emulator carries packets between the two. The server's address is
-//! `10.77.255.1`, on its loopback interface. As in simulation, connections begin on the first path
-//! that is up: its route has the lowest metric. They join over the other paths' endpoints.
-//! Interfaces may later change to other addresses of their /24.
+//! A path has an interface at the device, `10.77.N.2`, and one at the server. An interface is a TUN
+//! device of the kernel, or a wire of Tandem's stack. The emulator carries packets between the two.
+//! The server's address is `10.77.255.1`. As in simulation, connections begin on the first path that
+//! is up, and join over the others. Interfaces of the kernel may later change to other addresses of
+//! their /24.
 
+use crate::device_paths::DevicePaths;
+use crate::kernel_paths::KernelPaths;
+use crate::stack_end::{StackEnd, StackPaths, tcp_path};
+use crate::stacks::{StackKind, Stacks};
+use crate::stream::Place;
 use agent::{EndpointController, Interface};
 use emulator::Driver;
+use linux::clock::Clock;
 use linux::namespace::Namespace;
 use linux::pm::{Limits, PathManager};
 use linux::route::{Route, RouteEntry};
 use linux::tun::{MAX_NAME_BYTES, Tun};
 use linux::{Error, sysctl};
-use sim::Experiment;
+use sim::{Experiment, energy_costs};
+use stack::Host;
 use std::net::{IpAddr, Ipv4Addr};
+use traffic::Direction;
 use units::Instant;
 
 /// Address of the server.
@@ -22,7 +30,7 @@ pub(crate) const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 77, 255, 1));
 /// Network of the addresses of both hosts (/16).
 pub(crate) const DEVICES: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 77, 0, 0));
 /// Size of an IPv4 and a TCP header without options.
-const HEADER_BYTES: u32 = 40;
+pub(crate) const HEADER_BYTES: u32 = 40;
 /// Queue length of the TUN devices, in packets. They must never drop: the emulated links have the
 /// only queues.
 const DEVICE_QUEUE_PACKETS: u32 = 100_000;
@@ -30,7 +38,7 @@ const DEVICE_QUEUE_PACKETS: u32 = 100_000;
 const MAX_SUBFLOWS: u32 = 8;
 
 /// Initial address of the device on a path.
-fn device_address(path: usize) -> IpAddr {
+pub(crate) fn device_address(path: usize) -> IpAddr {
     Ipv4Addr::new(10, 77, path as u8, 2).into()
 }
 
@@ -45,7 +53,7 @@ pub(crate) fn path_of(address: IpAddr) -> Option<usize> {
 }
 
 /// The next host address of the same /24.
-fn next_address(address: IpAddr) -> IpAddr {
+pub(crate) fn next_address(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(v4) => {
             let [a, b, c, d] = v4.octets();
@@ -68,155 +76,171 @@ pub(crate) enum Reach {
 /// Both hosts, and the state of the device's interfaces.
 #[derive(Debug)]
 pub(crate) struct Topology {
+    pub(crate) stacks: Stacks,
+    /// Namespace of the device; without interfaces if the device uses Tandem's stack.
     pub(crate) device: Namespace,
+    /// Namespace of the server; without interfaces if the server uses Tandem's stack.
     pub(crate) server: Namespace,
-    reach: Reach,
-    pub(crate) endpoints: EndpointController,
-    pub(crate) route: Route,
-    /// Index of each path's interface on the device.
-    pub(crate) indices: Vec<u32>,
-    /// Whether each interface is up.
-    is_up: Vec<bool>,
-    /// Whether the policy has closed each path.
-    is_closed: Vec<bool>,
-    /// The only path of a scenario with plain TCP.
-    tcp_path: Option<usize>,
+    pub(crate) paths: DevicePaths,
+    server_stack: Option<StackEnd>,
 }
 
 impl Topology {
-    /// Creates both hosts, and returns the TUN devices of each path. With `offload`, the emulator
+    /// Creates both hosts, and returns the devices of each path. With `offload`, the emulator
     /// segments packets for the kernels ([`Driver::devices`]). Everything ends with the returned
     /// values.
     pub(crate) fn build(
         experiment: &Experiment,
+        stacks: Stacks,
         offload: bool,
         reach: Reach,
     ) -> Result<(Self, Vec<[Tun; 2]>), Error> {
         let (device, server) = (Namespace::create()?, Namespace::create()?);
-        for namespace in [&device, &server] {
-            namespace.run(|| configure_host(experiment))?;
-        }
-        let mut server_route = server.run(Route::open)?;
-        let loopback = server_route.link("lo")?.index;
-        server_route.add_address(loopback, SERVER, 32)?;
-        let mut route = device.run(Route::open)?;
-        let mut devices = Vec::new();
-        let mut interfaces = Vec::new();
-        let mtu = u32::from(experiment.transport.config.mss) + HEADER_BYTES;
-        for (path, spec) in experiment.paths.iter().enumerate() {
-            let name = interface_name(&spec.name, path);
-            devices.push(Driver::devices(&name, &device, &server, offload)?);
-            configure_server_interface(&mut server_route, &name, path, mtu)?;
-            let index = configure_device_interface(&mut route, &name, path, mtu)?;
-            let (address, id) = (device_address(path), path as u8 + 1);
-            interfaces.push(Interface { name, index, address, id, backup: spec.backup });
-        }
-        if reach == Reach::Everything {
-            server_route.deliver_locally(loopback)?;
-        }
-        let manager = set_limits(&device, &server)?;
-        let paths = experiment.paths.len();
-        let mut topology = Self {
-            device,
-            server,
-            reach,
-            indices: interfaces.iter().map(|interface| interface.index).collect(),
-            endpoints: EndpointController::new(manager, interfaces),
-            route,
-            is_up: vec![false; paths],
-            is_closed: vec![false; paths],
-            tcp_path: match experiment.transport.protocol {
-                sim::Protocol::Tcp { path } => Some(path),
-                sim::Protocol::Mptcp => None,
-            },
+        let (paths, device_ends) = match stacks.device {
+            StackKind::Linux => {
+                let (paths, ends) = build_kernel_device(experiment, &device, offload, reach)?;
+                (DevicePaths::Kernel(Box::new(paths)), ends)
+            }
+            StackKind::Tandem => {
+                let (end, ends) = StackEnd::device(experiment)?;
+                (DevicePaths::Stack(StackPaths::new(end, experiment)), ends)
+            }
         };
+        let (server_stack, server_ends) = match stacks.server {
+            StackKind::Linux => (None, build_kernel_server(experiment, &server, offload, reach)?),
+            StackKind::Tandem => {
+                server.run(configure_loopback)?;
+                let (end, ends) = StackEnd::server(experiment)?;
+                (Some(end), ends)
+            }
+        };
+        let mut topology = Self { stacks, device, server, paths, server_stack };
         for (path, spec) in experiment.paths.iter().enumerate() {
             if spec.join_at == Instant::ZERO {
-                topology.bring_up(path)?;
+                topology.paths.bring_up(path)?;
             }
         }
-        Ok((topology, devices))
+        let devices = device_ends.into_iter().zip(server_ends).map(|(device, server)| [device, server]);
+        Ok((topology, devices.collect()))
     }
 
-    /// Brings an interface of the device up.
-    pub(crate) fn bring_up(&mut self, path: usize) -> Result<(), Error> {
-        self.route.set_up(self.indices[path], true)?;
-        self.is_up[path] = true;
-        self.attach(path)
-    }
-
-    /// Takes an interface of the device down.
-    pub(crate) fn take_down(&mut self, path: usize) -> Result<(), Error> {
-        self.is_up[path] = false;
-        // The interface goes down before its endpoint, so that no REMOVE_ADDR or FIN leaves over
-        // it.
-        self.route.set_up(self.indices[path], false)?;
-        self.endpoints.detach(path)
-    }
-
-    /// Replaces the address of an interface of the device.
-    pub(crate) fn change_address(&mut self, path: usize) -> Result<(), Error> {
-        let old = self.endpoints.interfaces()[path].address;
-        let new = next_address(old);
-        // With the old address, the kernel removes the route that has it as source.
-        self.route.remove_address(self.indices[path], old, 32)?;
-        self.route.add_address(self.indices[path], new, 32)?;
-        if self.is_up[path] && !self.is_closed[path] {
-            self.route.add_route(&RouteEntry { source: Some(new), ..self.route_entry(path) })?;
+    /// Starts Tandem's stacks on the clock of the run.
+    pub(crate) fn start_stacks(&mut self, experiment: &Experiment, clock: Clock) -> Result<(), Error> {
+        if let DevicePaths::Stack(paths) = &mut self.paths {
+            paths.start(clock)?;
         }
-        self.endpoints.set_address(path, new)
-    }
-
-    /// Opens a path that the policy had closed.
-    pub(crate) fn open_path(&mut self, path: usize) -> Result<(), Error> {
-        self.is_closed[path] = false;
-        if self.is_up[path] { self.attach(path) } else { Ok(()) }
-    }
-
-    /// Closes a path for the policy: its subflows end, and no connection begins there.
-    pub(crate) fn close_path(&mut self, path: usize) -> Result<(), Error> {
-        self.is_closed[path] = true;
-        self.endpoints.detach(path)?;
-        if self.is_up[path] { self.route.remove_route(&self.route_entry(path)) } else { Ok(()) }
-    }
-
-    /// True while the path's interface is up.
-    pub(crate) fn is_up(&self, path: usize) -> bool {
-        self.is_up[path]
-    }
-
-    /// Name of a path's interface.
-    pub(crate) fn interface(&self, path: usize) -> &str {
-        &self.endpoints.interfaces()[path].name
-    }
-
-    /// Adds the route and the endpoint of a path that is up, unless the policy has closed it.
-    fn attach(&mut self, path: usize) -> Result<(), Error> {
-        if self.is_closed[path] {
-            return Ok(());
+        if let Some(end) = &mut self.server_stack {
+            end.start(clock)?;
         }
-        match self.route.add_route(&self.route_entry(path)) {
-            // The route exists already.
-            Err(error) if error.errno() == Some(rustix::io::Errno::EXIST.raw_os_error()) => {}
-            other => other?,
+        if experiment.transport.config.congestion.uses_energy_costs() {
+            for (host, direction) in
+                [(self.device_host(), Direction::Up), (self.server_host(), Direction::Down)]
+            {
+                if let Some(host) = host {
+                    host.set_energy_costs(&energy_costs(&experiment.paths, &experiment.cells, direction));
+                }
+            }
         }
-        self.endpoints.attach(path)
+        Ok(())
     }
 
-    fn route_entry(&self, path: usize) -> RouteEntry {
-        let (to, prefix) = match self.reach {
-            Reach::Server => (SERVER, 32),
-            Reach::Everything => (Ipv4Addr::UNSPECIFIED.into(), 0),
-        };
-        RouteEntry {
-            to,
-            prefix,
-            device: self.indices[path],
-            via: None,
-            source: Some(self.endpoints.interfaces()[path].address),
-            metric: if self.tcp_path == Some(path) { 99 } else { 100 + path as u32 },
+    /// Tandem's stack at the device, once it runs.
+    pub(crate) fn device_host(&self) -> Option<&Host> {
+        match &self.paths {
+            DevicePaths::Kernel(_) => None,
+            DevicePaths::Stack(paths) => paths.end.host(),
         }
     }
+
+    /// Tandem's stack at the server, once it runs.
+    pub(crate) fn server_host(&self) -> Option<&Host> {
+        self.server_stack.as_ref()?.host()
+    }
+
+    /// Tandem's stacks, whose sent data a policy can divide among the paths.
+    pub(crate) fn sender_hosts(&self) -> impl Iterator<Item = &Host> {
+        self.server_host().into_iter().chain(self.device_host())
+    }
+
+    /// Where the applications of the device run.
+    pub(crate) fn device_place(&self) -> Place<'_> {
+        self.device_host().map_or(Place::Kernel(&self.device), |_| Place::Stack)
+    }
+
+    /// Where the applications of the server run.
+    pub(crate) fn server_place(&self) -> Place<'_> {
+        self.server_host().map_or(Place::Kernel(&self.server), |_| Place::Stack)
+    }
+}
+
+/// Creates the interfaces of a device that uses the kernel. They stay down.
+fn build_kernel_device(
+    experiment: &Experiment,
+    device: &Namespace,
+    offload: bool,
+    reach: Reach,
+) -> Result<(KernelPaths, Vec<Tun>), Error> {
+    device.run(|| configure_host(experiment))?;
+    let mut route = device.run(Route::open)?;
+    let (mut devices, mut interfaces) = (Vec::new(), Vec::new());
+    for (path, spec) in experiment.paths.iter().enumerate() {
+        let name = interface_name(&spec.name, path);
+        devices.push(Driver::device(&name, device, offload)?);
+        let index = configure_device_interface(&mut route, &name, path, mtu(experiment))?;
+        let (address, id) = (device_address(path), path as u8 + 1);
+        interfaces.push(Interface { name, index, address, id, backup: spec.backup });
+    }
+    let mut manager = device.run(PathManager::open)?;
+    manager.set_limits(Limits { subflows: MAX_SUBFLOWS, accepted_addresses: 0 })?;
+    let count = experiment.paths.len();
+    let paths = KernelPaths {
+        reach,
+        indices: interfaces.iter().map(|interface| interface.index).collect(),
+        endpoints: EndpointController::new(manager, interfaces),
+        route,
+        is_up: vec![false; count],
+        is_closed: vec![false; count],
+        tcp_path: tcp_path(experiment),
+    };
+    Ok((paths, devices))
+}
+
+/// Creates the interfaces of a server that uses the kernel.
+fn build_kernel_server(
+    experiment: &Experiment,
+    server: &Namespace,
+    offload: bool,
+    reach: Reach,
+) -> Result<Vec<Tun>, Error> {
+    server.run(|| configure_host(experiment))?;
+    let mut route = server.run(Route::open)?;
+    let loopback = route.link("lo")?.index;
+    route.add_address(loopback, SERVER, 32)?;
+    let mut devices = Vec::new();
+    for (path, spec) in experiment.paths.iter().enumerate() {
+        let name = interface_name(&spec.name, path);
+        devices.push(Driver::device(&name, server, offload)?);
+        configure_server_interface(&mut route, &name, path, mtu(experiment))?;
+    }
+    if reach == Reach::Everything {
+        route.deliver_locally(loopback)?;
+    }
+    let mut manager = server.run(PathManager::open)?;
+    manager.set_limits(Limits { subflows: MAX_SUBFLOWS, accepted_addresses: MAX_SUBFLOWS })?;
+    Ok(devices)
+}
+
+/// Gives the server's address to its loopback interface, for programs behind Tandem's stack. Call
+/// inside the namespace.
+fn configure_loopback() -> Result<(), Error> {
+    let mut route = Route::open()?;
+    let loopback = route.link("lo")?.index;
+    route.add_address(loopback, SERVER, 32)?;
+    route.set_up(loopback, true)
+}
+
+fn mtu(experiment: &Experiment) -> u32 {
+    u32::from(experiment.transport.config.mss) + HEADER_BYTES
 }
 
 /// Brings the server's interface of a path up, with a route to all the device's addresses on it.
@@ -243,15 +267,6 @@ fn configure_device_interface(route: &mut Route, name: &str, path: usize, mtu: u
     route.set_queue_length(index, DEVICE_QUEUE_PACKETS)?;
     route.add_address(index, device_address(path), 32)?;
     Ok(index)
-}
-
-/// Sets the limits of both path managers. Returns that of the device.
-fn set_limits(device: &Namespace, server: &Namespace) -> Result<PathManager, Error> {
-    let mut device_manager = device.run(PathManager::open)?;
-    device_manager.set_limits(Limits { subflows: MAX_SUBFLOWS, accepted_addresses: 0 })?;
-    let mut server_manager = server.run(PathManager::open)?;
-    server_manager.set_limits(Limits { subflows: MAX_SUBFLOWS, accepted_addresses: MAX_SUBFLOWS })?;
-    Ok(device_manager)
 }
 
 /// Applies the settings of a host. Call inside its namespace.

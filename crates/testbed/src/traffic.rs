@@ -8,15 +8,15 @@
 use crate::faults::{ServerState, Teardown};
 use crate::proxied_server;
 use crate::seeded_bytes::SeededBytes;
+use crate::stream::{Listener, Place, SocketSettings, Stream};
 use abr::{Session, Sight, Viewer};
+use linux::Error;
 use linux::clock::Clock;
-use linux::socket::{self, Options, Protocol};
-use linux::{Error, namespace::Namespace};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use sim::{DelayRecorder, Distribution};
+use stack::Interest;
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -48,6 +48,8 @@ pub(crate) struct Progress {
     pub(crate) opened: AtomicU64,
     status: Mutex<Status>,
     delays: Mutex<Delays>,
+    /// Bytes held beyond a gap, and their peak; only of a receiver with Tandem's stack.
+    out_of_order: Mutex<Option<(u64, u64)>>,
     /// Viewer of a video, until the end of the run.
     pub(crate) viewer: Mutex<Option<Viewer>>,
 }
@@ -63,8 +65,8 @@ struct Delays {
 /// Rarely changing part of the progress.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Status {
-    /// Whether the peers negotiated Multipath TCP; `None` before the first connection.
-    pub(crate) mptcp: Option<bool>,
+    /// Protocol that the peers negotiated; `None` before the first connection.
+    pub(crate) protocol: Option<&'static str>,
     /// Bytes that the application has offered.
     pub(crate) offered: u64,
     /// Bytes that the application has dropped.
@@ -130,6 +132,19 @@ impl Progress {
     pub(crate) fn delay_outcome(&self) -> [Distribution; 2] {
         self.delays().recorder.outcome()
     }
+    /// Records how much data `stream` holds beyond a gap.
+    pub(crate) fn record_out_of_order(&self, stream: &Stream) {
+        if let Some(held) = stream.out_of_order() {
+            *self.out_of_order.lock().unwrap_or_else(PoisonError::into_inner) = Some(held);
+        }
+    }
+    /// Bytes held beyond a gap at the last read.
+    pub(crate) fn out_of_order(&self) -> Option<u64> {
+        self.out_of_order.lock().unwrap_or_else(PoisonError::into_inner).map(|(now, _)| now)
+    }
+    pub(crate) fn peak_out_of_order(&self) -> Option<u64> {
+        self.out_of_order.lock().unwrap_or_else(PoisonError::into_inner).map(|(_, peak)| peak)
+    }
     pub(crate) fn update(&self, change: impl FnOnce(&mut Status)) {
         change(&mut self.status.lock().unwrap_or_else(PoisonError::into_inner));
     }
@@ -153,11 +168,9 @@ pub(crate) struct RunContext {
 pub(crate) struct ConnectionPlan {
     pub(crate) context: RunContext,
     pub(crate) traffic: TrafficConfig,
-    pub(crate) protocol: Protocol,
     pub(crate) server: SocketAddr,
-    pub(crate) options: Options,
-    /// Interface to which the device's socket is bound.
-    pub(crate) interface: Option<String>,
+    /// Settings of the sockets of the device and of the server.
+    pub(crate) sockets: [SocketSettings; 2],
     /// Maximum of unacknowledged bytes that an application may write.
     pub(crate) send_buffer: u64,
     pub(crate) seed: Seed,
@@ -169,13 +182,8 @@ impl ConnectionPlan {
         self.context.server_restarts && matches!(self.traffic.kind, Kind::File { .. })
     }
 
-    fn listen(&self) -> Result<TcpListener, Error> {
-        let any = SocketAddr::new(std::net::Ipv4Addr::UNSPECIFIED.into(), self.server.port());
-        // Web servers set TCP_NODELAY too. Otherwise Nagle's algorithm (RFC 9293, section 3.7.4)
-        // delays the last partial segment until all data before it is acknowledged.
-        let options = Options { no_delay: true, ..self.options.clone() };
-        let protocol = if self.context.proxy.is_some() { Protocol::Tcp } else { self.protocol };
-        socket::listen(any, protocol, &options)
+    fn listen(&self) -> Result<Listener, Error> {
+        self.sockets[1].listen(self.server.port())
     }
 
     /// The traffic from stream offset `offset` on; `None` beyond the end of a file.
@@ -202,11 +210,11 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
-    /// Listens in the server's namespace; the device connects at the start time of the traffic.
+    /// Listens at the server; the device connects at the start time of the traffic.
     pub(crate) fn start(
         plan: &ConnectionPlan,
-        device: &Namespace,
-        server: &Namespace,
+        device: Place<'_>,
+        server: Place<'_>,
         stop: &Arc<AtomicBool>,
     ) -> Result<Self, Error> {
         let traffic = &plan.traffic;
@@ -215,7 +223,10 @@ impl Flow {
             _ => None,
         };
         let progress = Arc::new(Progress { viewer: Mutex::new(viewer), ..Progress::default() });
-        let listener = server.run(|| plan.listen())?;
+        let listener = match server {
+            Place::Kernel(namespace) => namespace.run(|| plan.listen())?,
+            Place::Stack => plan.listen()?,
+        };
         let end = |generation| ConnectionEnd {
             plan: plan.clone(),
             progress: Arc::clone(&progress),
@@ -223,14 +234,8 @@ impl Flow {
             generation,
         };
         let (mut server_end, device_end) = (end(Some(0)), end(None));
-        let serving = server.spawn("server", move || {
-            server_end.serve(listener);
-            Ok(())
-        })?;
-        let connecting = device.spawn("device", move || {
-            device_end.connect();
-            Ok(())
-        })?;
+        let serving = server.spawn("server", move || server_end.serve(listener))?;
+        let connecting = device.spawn("device", move || device_end.connect())?;
         Ok(Self { progress, threads: vec![serving, connecting] })
     }
 
@@ -286,17 +291,10 @@ impl ConnectionEnd {
         true
     }
 
-    /// Waits until the socket is ready, at most for `timeout` and [`STOP_POLL_INTERVAL`]. Returns
+    /// Waits until the stream is ready, at most for `timeout` and [`STOP_POLL_INTERVAL`]. Returns
     /// true if this end must stop.
-    pub(crate) fn wait_ready(
-        &self,
-        socket: &impl std::os::fd::AsFd,
-        flags: PollFlags,
-        timeout: Duration,
-    ) -> bool {
-        let wait = Timespec { tv_sec: 0, tv_nsec: timeout.min(STOP_POLL_INTERVAL).as_nanos() as _ };
-        // An interrupted wait is only shorter.
-        let _ = poll(&mut [PollFd::new(socket, flags)], Some(&wait));
+    pub(crate) fn wait_ready(&self, stream: &Stream, interest: Interest, timeout: Duration) -> bool {
+        stream.wait(interest, timeout.min(STOP_POLL_INTERVAL));
         self.must_stop()
     }
 
@@ -308,7 +306,7 @@ impl ConnectionEnd {
     }
 
     /// Runs one generation of the server's program after the other.
-    fn serve(&mut self, mut listener: TcpListener) {
+    fn serve(&mut self, mut listener: Listener) {
         loop {
             self.accept_connections(&listener);
             if self.is_run_over() || !self.is_program_stopped() {
@@ -330,13 +328,13 @@ impl ConnectionEnd {
         }
     }
 
-    fn accept_connections(&self, listener: &TcpListener) {
-        if let Err(error) = listener.set_nonblocking(true) {
+    fn accept_connections(&self, listener: &Listener) {
+        if let Err(error) = listener.set_nonblocking() {
             return self.record_failure("listen", &error);
         }
         loop {
             match listener.accept() {
-                Ok((stream, _)) => {
+                Ok(stream) => {
                     self.transfer(stream);
                     // The device reconnects only to resume.
                     if !self.plan.can_resume() {
@@ -344,7 +342,8 @@ impl ConnectionEnd {
                     }
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    if self.wait_ready(listener, PollFlags::IN, STOP_POLL_INTERVAL) {
+                    listener.wait(STOP_POLL_INTERVAL);
+                    if self.must_stop() {
                         return;
                     }
                 }
@@ -358,10 +357,8 @@ impl ConnectionEnd {
         if self.sleep_until(self.plan.traffic.start) {
             return;
         }
-        let mut options = self.plan.options.clone();
-        options.bind_device.clone_from(&self.plan.interface);
         loop {
-            match self.open_stream(&options) {
+            match self.open_stream() {
                 // The run is over.
                 Ok(None) => return,
                 Ok(Some(stream)) => {
@@ -385,13 +382,13 @@ impl ConnectionEnd {
 
     /// Opens a non-blocking stream to the server, through the proxy if there is one. Returns `None`
     /// if this end must stop before.
-    fn open_stream(&self, options: &Options) -> Result<Option<TcpStream>, Error> {
+    fn open_stream(&self) -> Result<Option<Stream>, Error> {
         let to = self.plan.context.proxy.unwrap_or(self.plan.server);
-        let mut stream = socket::start_connect(to, self.plan.protocol, options)?;
+        let mut stream = self.plan.sockets[0].start_connect(to)?;
         let failed = |error| Error::system(format!("connect to {to}"), error);
         let end = self.plan.can_resume().then(|| self.plan.context.clock.now() + CONNECT_TIMEOUT);
-        while !socket::is_connected(&stream).map_err(failed)? {
-            if self.wait_ready(&stream, PollFlags::OUT, STOP_POLL_INTERVAL) {
+        while !stream.is_connected().map_err(failed)? {
+            if self.wait_ready(&stream, Interest::Write, STOP_POLL_INTERVAL) {
                 return Ok(None);
             }
             if end.is_some_and(|end| self.plan.context.clock.now() >= end) {
@@ -399,7 +396,7 @@ impl ConnectionEnd {
             }
         }
         if self.plan.context.proxy.is_some() {
-            let wait = |stream: &TcpStream| self.wait_ready(stream, PollFlags::IN, STOP_POLL_INTERVAL);
+            let wait = |stream: &Stream| self.wait_ready(stream, Interest::Read, STOP_POLL_INTERVAL);
             let opened = proxied_server::open_tunnel(&mut stream, self.plan.server.port(), &wait)
                 .map_err(|error| Error::system("open a tunnel through the proxy", error))?;
             return Ok(opened.then_some(stream));
@@ -408,22 +405,21 @@ impl ConnectionEnd {
     }
 
     /// Transfers this end's part over one connection. Returns true if no reconnection is needed.
-    fn transfer(&self, mut stream: TcpStream) -> bool {
+    fn transfer(&self, mut stream: Stream) -> bool {
         let is_device = self.generation.is_none();
         if is_device {
-            let mptcp = socket::mptcp_info(&stream).is_ok_and(|info| info.is_some());
-            self.progress.update(|status| status.mptcp = Some(mptcp));
+            let protocol = stream.protocol();
+            self.progress.update(|status| status.protocol = Some(protocol));
         }
         let is_sender = (self.plan.traffic.direction == Direction::Up) == is_device;
-        let result = stream.set_nonblocking(true).and_then(|()| match &self.plan.traffic.kind {
+        let result = stream.set_nonblocking().and_then(|()| match &self.plan.traffic.kind {
             Kind::Video(video) if is_device => self.play_video(&mut stream, video),
             Kind::Video(video) => self.serve_video(&mut stream, video),
             _ if is_sender => self.send_stream(&mut stream),
             _ => self.receive_stream(&mut stream),
         });
         if self.is_program_stopped() && self.plan.context.server_state.teardown() == Teardown::Reset {
-            // Fails if the device has already reset the connection.
-            let _ = socket::abort(&stream);
+            stream.abort();
         }
         if self.is_program_stopped() && !self.plan.can_resume() {
             self.record_failure("continue", &ErrorKind::ConnectionAborted.into());
@@ -442,14 +438,14 @@ impl ConnectionEnd {
 
     /// Reads the offset that the receiver requests, if the plan can resume; otherwise returns 0.
     /// Returns `None` if this end must stop before.
-    fn read_offset(&self, stream: &mut TcpStream) -> io::Result<Option<u64>> {
+    fn read_offset(&self, stream: &mut Stream) -> io::Result<Option<u64>> {
         let (mut bytes, mut read) = ([0; 8], 0);
         while self.plan.can_resume() && read < bytes.len() {
             match stream.read(&mut bytes[read..]) {
                 Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
                 Ok(length) => read += length,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    if self.wait_ready(stream, PollFlags::IN, STOP_POLL_INTERVAL) {
+                    if self.wait_ready(stream, Interest::Read, STOP_POLL_INTERVAL) {
                         return Ok(None);
                     }
                 }
@@ -461,7 +457,7 @@ impl ConnectionEnd {
     }
 
     /// Sends the stream. Returns true once all bytes are sent and the receiver has closed.
-    fn send_stream(&self, stream: &mut TcpStream) -> io::Result<bool> {
+    fn send_stream(&self, stream: &mut Stream) -> io::Result<bool> {
         let content = SeededBytes::new(self.plan.seed.derive("content"));
         let Some(from) = self.read_offset(stream)? else { return Ok(false) };
         let traffic = self.plan.traffic_from(from);
@@ -473,7 +469,7 @@ impl ConnectionEnd {
         while !self.must_stop() {
             if pending == 0 {
                 let now = self.plan.context.clock.now();
-                let buffered = socket::unacknowledged(&*stream).map_err(io::Error::other)?;
+                let buffered = stream.unacknowledged()?;
                 pending = app.write(now, self.plan.send_buffer.saturating_sub(buffered));
                 self.progress.add_messages(&mut app, from);
                 self.progress.update(|status| {
@@ -481,7 +477,7 @@ impl ConnectionEnd {
                     status.dropped = app.dropped();
                 });
                 if app.done(now) && pending == 0 {
-                    stream.shutdown(Shutdown::Write)?;
+                    stream.close_writing()?;
                     return self.wait_for_close(stream);
                 }
                 if pending == 0 {
@@ -511,11 +507,11 @@ impl ConnectionEnd {
 
     /// Writes as much as the socket accepts. If it accepts nothing, waits for a moment and returns
     /// 0.
-    pub(crate) fn write_some(&self, stream: &mut TcpStream, bytes: &[u8]) -> io::Result<usize> {
+    pub(crate) fn write_some(&self, stream: &mut Stream, bytes: &[u8]) -> io::Result<usize> {
         match stream.write(bytes) {
             Ok(written) => Ok(written),
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                self.wait_ready(stream, PollFlags::OUT, STOP_POLL_INTERVAL);
+                self.wait_ready(stream, Interest::Write, STOP_POLL_INTERVAL);
                 Ok(0)
             }
             Err(error) if error.kind() == ErrorKind::Interrupted => Ok(0),
@@ -524,13 +520,13 @@ impl ConnectionEnd {
     }
 
     /// Waits until the peer has closed too. Returns false if this end must stop before.
-    pub(crate) fn wait_for_close(&self, stream: &mut TcpStream) -> io::Result<bool> {
+    pub(crate) fn wait_for_close(&self, stream: &mut Stream) -> io::Result<bool> {
         let mut byte = [0];
         loop {
             match stream.read(&mut byte) {
                 Ok(_) => return Ok(true),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    if self.wait_ready(stream, PollFlags::IN, STOP_POLL_INTERVAL) {
+                    if self.wait_ready(stream, Interest::Read, STOP_POLL_INTERVAL) {
                         return Ok(false);
                     }
                 }
@@ -541,7 +537,7 @@ impl ConnectionEnd {
     }
 
     /// Receives and verifies the stream. Returns true once it is complete.
-    fn receive_stream(&self, stream: &mut TcpStream) -> io::Result<bool> {
+    fn receive_stream(&self, stream: &mut Stream) -> io::Result<bool> {
         let content = SeededBytes::new(self.plan.seed.derive("content"));
         let (mut chunk, mut expected) = (vec![0; CHUNK_BYTES], Vec::new());
         let mut offset = self.progress.delivered.load(Ordering::Relaxed);
@@ -553,7 +549,7 @@ impl ConnectionEnd {
             match stream.read(&mut chunk) {
                 Ok(0) if self.plan.is_complete_at(offset) => {
                     self.progress.update(|status| status.complete = true);
-                    return stream.shutdown(Shutdown::Write).map(|()| true);
+                    return stream.close_writing().map(|()| true);
                 }
                 Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
                 Ok(length) => {
@@ -568,9 +564,10 @@ impl ConnectionEnd {
                     self.progress.delivered.store(offset, Ordering::Relaxed);
                     self.progress.last_byte.store(now.as_nanos(), Ordering::Relaxed);
                     self.progress.record_delays(now, offset);
+                    self.progress.record_out_of_order(stream);
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    if self.wait_ready(stream, PollFlags::IN, STOP_POLL_INTERVAL) {
+                    if self.wait_ready(stream, Interest::Read, STOP_POLL_INTERVAL) {
                         return Ok(false);
                     }
                 }

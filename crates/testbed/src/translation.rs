@@ -2,13 +2,20 @@
 
 use crate::Error;
 use crate::faults::Fault;
+use crate::run::Setup;
+use crate::stack_end::tcp_path;
+use crate::stacks::{StackKind, Stacks};
+use crate::stream::SocketSettings;
 use crate::topology::{SERVER, Topology, buffer_for_window};
 use crate::traffic::{ConnectionPlan, RunContext};
 use linux::socket::{Options, Protocol};
 use mptcp::{CongestionChoice, CongestionKind, SchedulerKind};
 use policy::PolicyConfig;
 use sim::{Experiment, Transport};
+use stack::Host;
 use std::net::SocketAddr;
+use std::sync::Arc;
+use traffic::Direction;
 use units::Instant;
 
 /// Linux's maximum number of subflows.
@@ -38,6 +45,27 @@ pub(crate) fn check_supported(experiment: &Experiment, faults: &[(Instant, Fault
         });
     }
     Ok(())
+}
+
+/// Checks that the stacks can run with these options.
+pub(crate) fn check_stacks(stacks: Stacks, setup: &Setup) -> Result<(), Error> {
+    let unsupported =
+        |reason: &str| Err(Error::Unsupported { reason: reason.to_owned(), hint: String::new() });
+    if stacks.server == StackKind::Tandem && setup.proxy.is_some() {
+        return unsupported("`server=tandem`: the proxy before the server uses the kernel's sockets");
+    }
+    let changes_address = |(_, fault): &(Instant, Fault)| matches!(fault, Fault::AddressChange { .. });
+    if stacks.device == StackKind::Tandem && setup.faults.iter().any(changes_address) {
+        return unsupported("`device=tandem`: the addresses of Tandem's stack are fixed");
+    }
+    Ok(())
+}
+
+/// True if an end that uses the kernel sends data.
+pub(crate) fn sends_by_kernel(experiment: &Experiment, stacks: Stacks) -> bool {
+    let sends = |end: Direction| experiment.traffic.iter().any(|one| one.direction == end);
+    stacks.device == StackKind::Linux && sends(Direction::Up)
+        || stacks.server == StackKind::Linux && sends(Direction::Down)
 }
 
 /// Returns the policy in a form that a device can apply. Notes a difference.
@@ -79,7 +107,12 @@ pub(crate) fn note_multipath(transport: &Transport, notes: &mut Vec<String>) {
             config.scheduler
         ));
     }
-    if config.rec.is_some() {
+    note_receiver_driven(transport, notes);
+}
+
+/// Notes that a kernel at one end has no MPTCP-rec.
+pub(crate) fn note_receiver_driven(transport: &Transport, notes: &mut Vec<String>) {
+    if transport.config.rec.is_some() {
         notes.push("MPTCP-rec has no effect: Linux lacks it, and the run uses standard MPTCP".to_owned());
     }
 }
@@ -91,10 +124,52 @@ pub(crate) fn connection_plans(
     topology: &Topology,
     notes: &mut Vec<String>,
 ) -> Vec<ConnectionPlan> {
-    let transport = &experiment.transport;
-    let config = &transport.config;
-    note_multipath(transport, notes);
-    let options = Options {
+    let sends_by_kernel = sends_by_kernel(experiment, topology.stacks);
+    if sends_by_kernel {
+        note_multipath(&experiment.transport, notes);
+    }
+    // Only a sender has a congestion control to note.
+    let mut unneeded = Vec::new();
+    let noted = if sends_by_kernel { notes } else { &mut unneeded };
+    let options = kernel_options(experiment, noted);
+    let protocol = match experiment.transport.protocol {
+        sim::Protocol::Tcp { .. } => Protocol::Tcp,
+        sim::Protocol::Mptcp => Protocol::Mptcp,
+    };
+    let device = topology.device_host().map_or_else(
+        || {
+            let bind_device = tcp_path(experiment).and_then(|path| topology.paths.interface(path));
+            let bind_device = bind_device.map(str::to_owned);
+            SocketSettings::Kernel { protocol, options: Options { bind_device, ..options.clone() } }
+        },
+        |host| stack_sockets(experiment, host),
+    );
+    let server = topology.server_host().map_or_else(
+        || SocketSettings::Kernel {
+            protocol: if context.proxy.is_some() { Protocol::Tcp } else { protocol },
+            // Web servers set TCP_NODELAY too. Otherwise Nagle's algorithm (RFC 9293, section 3.7.4)
+            // delays the last partial segment until all data before it is acknowledged.
+            options: Options { no_delay: true, ..options.clone() },
+        },
+        |host| stack_sockets(experiment, host),
+    );
+    let sockets = [device, server];
+    let seed = experiment.seed.derive("connection");
+    let plan = |(i, traffic): (usize, &traffic::TrafficConfig)| ConnectionPlan {
+        context: context.clone(),
+        traffic: traffic.clone(),
+        server: SocketAddr::new(SERVER, FIRST_PORT + i as u16),
+        sockets: sockets.clone(),
+        send_buffer: experiment.transport.config.send_buffer,
+        seed: seed.derive(&i.to_string()),
+    };
+    experiment.traffic.iter().enumerate().map(plan).collect()
+}
+
+/// Options of the sockets of a kernel. Notes a congestion control that it lacks.
+fn kernel_options(experiment: &Experiment, notes: &mut Vec<String>) -> Options {
+    let config = &experiment.transport.config;
+    Options {
         congestion: Some(congestion_name(&config.congestion, notes)),
         // The kernel's send buffer grows with the congestion window. A fixed large buffer would
         // let the first subflow take all data before others have joined. The writers enforce the
@@ -104,21 +179,12 @@ pub(crate) fn connection_plans(
         // window is the whole buffer from the start; the kernel doubles the value of SO_RCVBUF.
         receive_buffer: config.autotune.is_none().then(|| buffer_for_window(config.recv_buffer) as usize / 2),
         ..Options::default()
-    };
-    let (protocol, interface) = match transport.protocol {
-        sim::Protocol::Tcp { path } => (Protocol::Tcp, Some(topology.interface(path).to_owned())),
-        sim::Protocol::Mptcp => (Protocol::Mptcp, None),
-    };
-    let seed = experiment.seed.derive("connection");
-    let plan = |(i, traffic): (usize, &traffic::TrafficConfig)| ConnectionPlan {
-        context: context.clone(),
-        traffic: traffic.clone(),
-        protocol,
-        server: SocketAddr::new(SERVER, FIRST_PORT + i as u16),
-        options: options.clone(),
-        interface: interface.clone(),
-        send_buffer: config.send_buffer,
-        seed: seed.derive(&i.to_string()),
-    };
-    experiment.traffic.iter().enumerate().map(plan).collect()
+    }
+}
+
+/// The sockets of an end with Tandem's stack, as in simulation.
+fn stack_sockets(experiment: &Experiment, host: &Host) -> SocketSettings {
+    let path = tcp_path(experiment);
+    let config = mptcp::Config { mptcp: path.is_none(), ..experiment.transport.config.clone() };
+    SocketSettings::Stack { host: host.clone(), config: Arc::new(config), path }
 }

@@ -4,12 +4,11 @@
 //! which the device verifies.
 
 use crate::seeded_bytes::SeededBytes;
+use crate::stream::Stream;
 use crate::traffic::{CHUNK_BYTES, ConnectionEnd, SEND_BUFFER_POLL_INTERVAL, STOP_POLL_INTERVAL};
 use abr::{Request, Server, Video, Viewer};
-use linux::socket;
-use rustix::event::PollFlags;
+use stack::Interest;
 use std::io::{self, ErrorKind, Read};
-use std::net::{Shutdown, TcpStream};
 use std::ops::Range;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
@@ -55,7 +54,7 @@ impl ConnectionEnd {
 
     /// Plays a video at the device. Returns true once all responses and the end of the stream have
     /// arrived.
-    pub(crate) fn play_video(&self, stream: &mut TcpStream, video: &Video) -> io::Result<bool> {
+    pub(crate) fn play_video(&self, stream: &mut Stream, video: &Video) -> io::Result<bool> {
         let content = SeededBytes::new(self.plan.seed.derive("content"));
         let mut download = Download { content, body_bytes: 0, response: None, expected: Vec::new() };
         let mut chunk = vec![0; CHUNK_BYTES];
@@ -70,18 +69,21 @@ impl ConnectionEnd {
                 download.response = Some(Response::new(&request));
             }
             if done {
-                stream.shutdown(Shutdown::Write)?;
+                stream.close_writing()?;
                 let complete = download.response.is_none() && self.wait_for_close(stream)?;
                 self.progress.update(|status| status.complete = complete);
                 return Ok(complete);
             }
             match stream.read(&mut chunk) {
                 Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
-                Ok(length) => self.receive_video(&mut download, &chunk[..length])?,
+                Ok(length) => {
+                    self.receive_video(&mut download, &chunk[..length])?;
+                    self.progress.record_out_of_order(stream);
+                }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     let timeout =
                         next.map_or(STOP_POLL_INTERVAL, |next| next.since(now).max(Duration::from_nanos(1)));
-                    if self.wait_ready(stream, PollFlags::IN, timeout) {
+                    if self.wait_ready(stream, Interest::Read, timeout) {
                         return Ok(false);
                     }
                 }
@@ -122,7 +124,7 @@ impl ConnectionEnd {
     }
 
     /// Responds to the requests of the device. Returns true once the device has closed.
-    pub(crate) fn serve_video(&self, stream: &mut TcpStream, video: &Video) -> io::Result<bool> {
+    pub(crate) fn serve_video(&self, stream: &mut Stream, video: &Video) -> io::Result<bool> {
         let content = SeededBytes::new(self.plan.seed.derive("content"));
         let mut server = Server::default();
         let mut chunk = vec![0; CHUNK_BYTES];
@@ -139,10 +141,10 @@ impl ConnectionEnd {
                 offset = end;
             }
             match stream.read(&mut chunk) {
-                Ok(0) => return stream.shutdown(Shutdown::Write).map(|()| true),
+                Ok(0) => return stream.close_writing().map(|()| true),
                 Ok(length) => server.receive(&chunk[..length]),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    self.wait_ready(stream, PollFlags::IN, STOP_POLL_INTERVAL);
+                    self.wait_ready(stream, Interest::Read, STOP_POLL_INTERVAL);
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
@@ -155,13 +157,13 @@ impl ConnectionEnd {
     /// are not yet acknowledged.
     fn write_body(
         &self,
-        stream: &mut TcpStream,
+        stream: &mut Stream,
         content: SeededBytes,
         mut range: Range<u64>,
         chunk: &mut [u8],
     ) -> io::Result<()> {
         while !range.is_empty() && !self.must_stop() {
-            let buffered = socket::unacknowledged(&*stream).map_err(io::Error::other)?;
+            let buffered = stream.unacknowledged()?;
             let space = self.plan.send_buffer.saturating_sub(buffered);
             let length = (range.end - range.start).min(space).min(CHUNK_BYTES as u64) as usize;
             if length == 0 {
@@ -181,7 +183,7 @@ impl ConnectionEnd {
     }
 
     /// Writes all of `bytes`, unless this end must stop.
-    fn write_all(&self, stream: &mut TcpStream, mut bytes: &[u8]) -> io::Result<()> {
+    fn write_all(&self, stream: &mut Stream, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() && !self.must_stop() {
             bytes = &bytes[self.write_some(stream, bytes)?..];
         }

@@ -7,7 +7,9 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
-use tandem_testbed::{End, KernelRun, Programs, ProxiedContent, ProxySetup, Setup, emulate, run_with};
+use tandem_testbed::{
+    End, KernelRun, Programs, ProxiedContent, ProxySetup, Setup, StackKind, emulate, run_with,
+};
 use units::{Bitrate, Duration};
 
 const PATHS: &str = "\
@@ -148,6 +150,7 @@ fn needs_root_program_fetches_proxied_content_until_caller_is_finished() {
     let programs = Programs {
         command,
         server: None,
+        server_stack: StackKind::Linux,
         multipath: true,
         limit: Some(Duration::from_secs(60)),
         proxied: Some(ProxiedContent { setup: proxy_setup(), listener }),

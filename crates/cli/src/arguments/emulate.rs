@@ -5,6 +5,7 @@ use clap::{Args, ValueEnum, ValueHint};
 use policy::PolicyConfig;
 use scenario::Setting;
 use std::path::PathBuf;
+use testbed::StackKind;
 
 /// Run any program over the links of a scenario.
 ///
@@ -20,6 +21,8 @@ Examples:
   sudo tandem emulate scenario.toml --server 'python3 -m http.server' -- \\
       curl -o copy http://10.77.255.1:8000/file
   sudo tandem emulate scenario.toml --server 'iperf3 -s' -- iperf3 -c 10.77.255.1 -R
+  sudo tandem emulate scenario.toml --set transport.scheduler=redundant --server-stack tandem \\
+      --server 'python3 -m http.server' -- curl -o copy http://10.77.255.1:8000/file
   sudo tandem emulate handover.toml --policy wifi-first -- bash
   sudo tandem emulate scenario.toml --duration 20s --out results --pcap -- ping 10.77.255.1
   sudo tandem emulate scenario.toml --uplink -- curl -o page https://example.org/
@@ -38,6 +41,17 @@ pub(crate) struct Emulate {
     /// output goes to stderr
     #[arg(long, value_name = "COMMAND", value_hint = ValueHint::CommandString)]
     pub(crate) server: Option<String>,
+    /// Implementation of Multipath TCP at the server: the kernel, or Tandem's endpoint with the
+    /// scheduler and the congestion control of the scenario. COMMAND of --server then uses plain TCP
+    /// behind it
+    #[arg(
+        long,
+        value_name = "STACK",
+        default_value = "linux",
+        requires_if("tandem", "server"),
+        value_parser = server_stack
+    )]
+    pub(crate) server_stack: StackKind,
     /// Which TCP sockets use Multipath TCP, if the scenario does
     #[arg(long, value_name = "WHICH", default_value = "all")]
     pub(crate) mptcp: Sockets,
@@ -76,4 +90,8 @@ pub(crate) enum Sockets {
     All,
     /// Sockets of programs that request it, for example under `mptcpize run`
     Asked,
+}
+
+fn server_stack(text: &str) -> Result<StackKind, String> {
+    text.parse()
 }

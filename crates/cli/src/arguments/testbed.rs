@@ -5,13 +5,14 @@ use clap::{Args, ValueHint};
 use policy::PolicyConfig;
 use scenario::Setting;
 use std::path::PathBuf;
+use testbed::Stacks;
 
 /// Run a scenario on the real kernel.
 ///
 /// Creates a device and a server in network namespaces and emulates the links of the scenario
 /// between them in real time. The kernel's Multipath TCP carries the data of real sockets, steered
-/// by the policy of the scenario. Output and files are those of `tandem run`; a run takes the
-/// duration of the scenario. Needs root, changes no setting of the host, and leaves nothing behind,
+/// by the policy of the scenario; with --stack, Tandem's own endpoint takes its place at one end or
+/// at both. Output and files are those of `tandem run`; a run takes the duration of the scenario. Needs root, changes no setting of the host, and leaves nothing behind,
 /// however it ends.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -19,6 +20,7 @@ Examples:
   sudo tandem testbed scenario.toml
   sudo tandem testbed scenario.toml --policy wifi-first --duration 20s
   sudo tandem testbed handover.toml --pcap --out /tmp/handover
+  sudo tandem testbed scenario.toml --stack server=tandem --set transport.scheduler=redundant
   sudo tandem testbed --clean                 remove partial results of killed runs")]
 pub(crate) struct Testbed {
     /// The scenario, a TOML file (`tandem init` writes one, `tandem examples` lists more)
@@ -36,6 +38,11 @@ pub(crate) struct Testbed {
     /// Override the duration of the scenario, for example by 20s
     #[arg(long, value_name = "TIME", value_parser = positive_time)]
     pub(crate) duration: Option<units::Duration>,
+    /// Implementation of Multipath TCP at each end, linux or tandem: for example
+    /// device=linux,server=tandem. An end without a name uses Linux; MPTCP-rec needs tandem at both,
+    /// which is then the default
+    #[arg(long, value_name = "END=STACK,...", value_parser = stacks)]
+    pub(crate) stack: Option<Stacks>,
     /// Directory for the results [default: tandem-out/<scenario>-kernel]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
@@ -47,7 +54,7 @@ pub(crate) struct Testbed {
     #[arg(long)]
     pub(crate) no_offload: bool,
     /// Remove partial results of killed runs, and run nothing
-    #[arg(long, conflicts_with_all = ["scenario", "seed", "policy", "set", "duration", "pcap", "log"])]
+    #[arg(long, conflicts_with_all = ["scenario", "seed", "policy", "set", "duration", "stack", "pcap", "log"])]
     pub(crate) clean: bool,
     /// Log state changes, losses, reinjections and decisions to stderr, by crate: mptcp, link,
     /// policy, sim (docs/reference/log.md)
@@ -58,4 +65,8 @@ pub(crate) struct Testbed {
     pub(crate) format: Format,
     #[command(flatten)]
     pub(crate) plot: Plot,
+}
+
+fn stacks(text: &str) -> Result<Stacks, String> {
+    text.parse().map_err(|error| format!("{error}\n  hint: such as `device=linux,server=tandem`"))
 }

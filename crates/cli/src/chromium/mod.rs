@@ -91,6 +91,7 @@ impl Browser {
             multipath: true,
             limit: Some(experiment.duration + STARTUP_AND_UPLOAD),
             proxied: Some(testbed::ProxiedContent { setup, listener }),
+            server_stack: testbed::StackKind::Linux,
             uplink: false,
             offload: true,
             finished: Arc::clone(&finished),

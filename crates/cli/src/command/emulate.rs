@@ -18,7 +18,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use testbed::End;
+use testbed::{End, Stacks};
 use units::{Duration, Seed};
 
 /// Exit code after a timeout, as that of timeout(1).
@@ -39,11 +39,13 @@ pub(crate) fn run(arguments: Emulate, terminal: Terminal) -> Result<(), Failure>
         // The time series would not be written.
         experiment.sample = Duration::ZERO;
     }
+    let stacks = Stacks { server: arguments.server_stack, ..Stacks::default() };
     let made_by = Provenance::new("emulate")
         .scenario(&input)
         .files_of(&scenario)
         .seed(experiment.seed)
         .option("--server", &arguments.server)
+        .option("--server-stack", (!stacks.is_linux()).then(|| stacks.server.name()))
         .option("--mptcp", (arguments.mptcp == Sockets::Asked).then_some("asked"))
         .option("--seed", arguments.seed)
         .option("--policy", &arguments.policy)
@@ -80,6 +82,7 @@ pub(crate) fn run(arguments: Emulate, terminal: Terminal) -> Result<(), Failure>
     let programs = testbed::Programs {
         command,
         server: arguments.server.as_deref().map(server_command).transpose()?,
+        server_stack: arguments.server_stack,
         multipath: arguments.mptcp == Sockets::All,
         limit: arguments.duration,
         proxied: None,
@@ -94,6 +97,7 @@ pub(crate) fn run(arguments: Emulate, terminal: Terminal) -> Result<(), Failure>
 
     let kernel = Kernel {
         release: linux::clock::kernel_release(),
+        stacks: [stacks.device.name(), stacks.server.name()],
         lateness: lateness_quantiles(&emulated.lateness),
         priorities_heard: emulated.priorities_heard,
         reactions: named_reactions(&experiment, &emulated.reactions),

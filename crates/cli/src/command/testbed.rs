@@ -16,6 +16,7 @@ use experiments::warnings::{self, World};
 use std::fs::File;
 use std::io::{BufReader, Seek};
 use std::path::Path;
+use testbed::{StackKind, Stacks};
 use units::Seed;
 
 pub(crate) fn run(arguments: &Testbed, terminal: Terminal) -> Result<(), Failure> {
@@ -37,25 +38,31 @@ pub(crate) fn run(arguments: &Testbed, terminal: Terminal) -> Result<(), Failure
         .option("--policy", &arguments.policy)
         .option("--set", &arguments.set)
         .option("--duration", arguments.duration)
+        .option("--stack", arguments.stack)
         .flag("--pcap", arguments.pcap)
         .flag("--no-offload", arguments.no_offload);
     let folder = folder.made_by(&made_by);
 
-    let warned = warnings::of(&experiment, World::Kernel);
+    let stacks = Stacks::of(&experiment, arguments.stack).map_err(|error| kernel::failure(&error))?;
+    let names = [stacks.device.name(), stacks.server.name()];
+    let warned = warnings::of(&experiment, World::of_stacks(names));
     terminal.warn(&warned);
 
     let capture = arguments.pcap.then(|| folder.stream()).transpose()?;
     let stop = signals::stop_flag()?;
     let bar = progress::bar(log_run(arguments.log.as_deref(), terminal)?, 1000, "on the kernel");
-    let setup = testbed::Setup { offload: !arguments.no_offload, ..testbed::Setup::default() };
+    let setup =
+        testbed::Setup { offload: !arguments.no_offload, stacks: Some(stacks), ..testbed::Setup::default() };
     let mut progress = |share| bar.set_position((share * 1000.0) as u64);
     let ran = testbed::run_with(&experiment, &setup, &stop, &mut progress, capture.as_ref());
     bar.finish_and_clear();
     let ran = ran.map_err(|error| kernel::failure(&error))?;
-    let captured = capture.as_ref().map(|file| compare_with_capture(file, &ran.subflows[0])).transpose()?;
+    let counted = capture.as_ref().filter(|_| stacks.device == StackKind::Linux);
+    let captured = counted.map(|file| compare_with_capture(file, &ran.subflows[0])).transpose()?;
     let kernel = Kernel {
         captured: captured.unwrap_or_default(),
         release: linux::clock::kernel_release(),
+        stacks: names,
         lateness: lateness_quantiles(&ran.lateness),
         priorities_heard: ran.priorities_heard,
         reactions: named_reactions(&experiment, &ran.reactions),

@@ -117,6 +117,33 @@ fn needs_root_sockets_stay_tcp_on_request_and_in_tcp_scenarios() {
 
 #[test]
 #[ignore = "needs root"]
+fn needs_root_stack_of_tandem_serves_an_unmodified_program_with_its_scheduler() {
+    let more = ["--server-stack", "tandem", "--set", "transport.scheduler=redundant"];
+    let (output, result) = download(&place(), &more);
+    assert!(!output.err.contains("no effect"), "{}", output.err);
+    assert_eq!(result["kernel"]["stacks"]["server"], "tandem");
+    assert_eq!(result["kernel"]["multipath"]["agreed"], 1, "{}", result["kernel"]);
+    // Both paths carry most of the data.
+    assert!(down(&result, 0) + down(&result, 1) > SIZE * 5 / 4, "{}", result["paths"]);
+}
+
+#[test]
+fn stack_of_tandem_needs_a_server_and_has_no_uplink() {
+    let place = place();
+    let run = |more: &[&str]| {
+        let first = ["emulate", "small.toml", "--server-stack", "tandem"];
+        place.run(&[&first, more, &["--", "true"]].concat())
+    };
+    let output = run(&[]);
+    assert_eq!(output.code, 2, "{}", output.err);
+    assert!(output.err.contains("--server"), "{}", output.err);
+    let output = run(&["--server", "true", "--uplink"]);
+    assert_eq!(output.code, 3, "{}", output.err);
+    assert!(output.err.contains("no relay to the real network"), "{}", output.err);
+}
+
+#[test]
+#[ignore = "needs root"]
 fn needs_root_policy_steers_programs() {
     let (_, result) = download(&place(), &["--policy", "wifi-only"]);
     assert!(down(&result, 0) >= SIZE && down(&result, 1) == 0, "{}", result["paths"]);

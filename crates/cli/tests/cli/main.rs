@@ -33,6 +33,7 @@ mod proxy_tls;
 mod results;
 mod revocation;
 mod shipped;
+mod stacks;
 mod support;
 mod sweep;
 mod testbed;

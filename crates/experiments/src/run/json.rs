@@ -47,6 +47,7 @@ fn kernel(run: &Run, kernel: &Kernel) -> Value {
     let [median, p99, longest] = kernel.lateness.map(Duration::as_secs_f64);
     let mut object = json!({
         "release": kernel.release,
+        "stacks": {"device": kernel.stacks[0], "server": kernel.stacks[1]},
         "packets_late_s": {"median": median, "p99": p99, "longest": longest},
         "priorities_heard": kernel.priorities_heard,
         "reactions": kernel.reactions.iter().map(reaction).collect::<Vec<_>>(),

@@ -6,14 +6,25 @@ use report::{Cell, Column, Row, Table, Tone};
 
 /// Release and emulator delays of the kernel run.
 pub(super) fn kernel(kernel: &Kernel) -> Table {
+    let [device, server] = kernel.stacks;
     let [median, p99, longest] = kernel.lateness.map(|late| Cell::number(late.as_secs_f64() * 1e3, 3));
     Table::new("Kernel")
         .column(Column::text("Linux"))
+        .column(Column::text("stack of the device").key("stack_device"))
+        .column(Column::text("of the server").key("stack_server"))
         .column(Column::number("emulator delay, median").unit("ms").key("late_median_ms"))
         .column(Column::number("p99").unit("ms").key("late_p99_ms"))
         .column(Column::number("maximum").unit("ms").key("late_longest_ms"))
         .column(Column::number("MP_PRIO received").key("priorities_heard"))
-        .row(Row::new([Cell::text(&*kernel.release), median, p99, longest, count(kernel.priorities_heard)]))
+        .row(Row::new([
+            Cell::text(&*kernel.release),
+            Cell::text(device),
+            Cell::text(server),
+            median,
+            p99,
+            longest,
+            count(kernel.priorities_heard),
+        ]))
 }
 
 /// Reaction times by path; `None` if the policy never stopped using a path.

@@ -111,6 +111,8 @@ impl CapturedSubflow {
 pub struct Kernel {
     /// Kernel release, such as `6.18.0`.
     pub release: String,
+    /// Implementations of Multipath TCP at the device and at the server: `linux` or `tandem`.
+    pub stacks: [&'static str; 2],
     /// Delay of packets in the emulator behind the model: median, 99th percentile and maximum.
     pub lateness: [Duration; 3],
     /// Number of MP_PRIO options that the server received.
@@ -187,7 +189,10 @@ pub fn prepare(
 impl Run {
     /// A run of `experiment`, made from `scenario`, on a kernel. The kernel's notes become warnings.
     pub fn on_kernel(scenario: &Scenario, experiment: Experiment, outcome: Outcome, kernel: Kernel) -> Self {
-        let world = if kernel.programs.is_some() { World::Programs } else { World::Kernel };
+        let world = match kernel.programs {
+            Some(_) => World::Programs,
+            None => World::of_stacks(kernel.stacks),
+        };
         let mut warnings = warnings::of(&experiment, world);
         warnings.extend(kernel.notes.iter().map(|note| Warning::new(&**note, "`tandem run` simulates it")));
         Self {

@@ -48,6 +48,15 @@ pub enum World {
     Kernel,
     /// A Linux kernel, with programs in place of the scenario's traffic.
     Programs,
+    /// Real packets between Tandem's own endpoints.
+    Stacks,
+}
+
+impl World {
+    /// The world of a run with these implementations at the device and at the server.
+    pub fn of_stacks(stacks: [&str; 2]) -> Self {
+        if stacks == ["tandem"; 2] { Self::Stacks } else { Self::Kernel }
+    }
 }
 
 /// The warnings about one experiment.

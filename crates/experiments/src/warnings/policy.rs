@@ -24,7 +24,7 @@ pub(super) fn check(experiment: &Experiment, world: World, warnings: &mut Vec<Wa
                 "the policy `qoe` has no effect: the buffer of a player in COMMAND is not known to it",
                 "choose another policy; `tandem testbed` plays the video of a scenario",
             ),
-            World::Simulation | World::Kernel => Warning::new(
+            World::Simulation | World::Kernel | World::Stacks => Warning::new(
                 "the policy `qoe` has no effect: no traffic is a video",
                 "add a `[[traffic]]` with `kind = \"video\"`, or choose another policy",
             ),

@@ -10,10 +10,11 @@ use sim::{Experiment, Hop, Protocol};
 
 pub(super) fn check(experiment: &Experiment, world: World, warnings: &mut Vec<Warning>) {
     let config = &experiment.transport.config;
+    let uses_kernel = matches!(world, World::Kernel | World::Programs);
     let rec = config.rec.filter(|_| experiment.transport.protocol == Protocol::Mptcp);
     if let Some(why) = single_path(experiment) {
         check_multipath_keys(experiment, why, warnings);
-    } else if let Some(rec) = rec.filter(|_| world == World::Simulation) {
+    } else if let Some(rec) = rec.filter(|_| !uses_kernel) {
         if rec.path_choice && is_given(|config| &config.scheduler, config) {
             warnings.push(Warning::new(
                 format!("the scheduler `{}` has no effect: MPTCP-rec chooses the paths", config.scheduler),
@@ -31,7 +32,7 @@ pub(super) fn check(experiment: &Experiment, world: World, warnings: &mut Vec<Wa
         }
     }
     check_dependent_keys(experiment, warnings);
-    if world != World::Simulation {
+    if uses_kernel {
         check_kernel(config, warnings);
     }
 }
