@@ -78,6 +78,10 @@ pub struct Config {
     pub subflow_buffer: u64,
     /// Receive buffer of the connection, in bytes. Unread data and out-of-order data share it.
     pub recv_buffer: u64,
+    /// Wait for the window of a full segment before sending at its edge (RFC 9293, section
+    /// 3.8.6.2.1). Linux does not at the data level (`mptcp_check_allowed_size`): a connection that
+    /// its window limits sends short segments.
+    pub avoid_silly_window: bool,
     /// Scheduler, which chooses the subflow for new data: a registered one, or one from another
     /// crate.
     pub scheduler: SchedulerChoice,
@@ -93,7 +97,8 @@ pub struct Config {
     /// windows and many losses. Growth counts newly delivered data, without data that SACK reported
     /// before (RFC 3465 counts everything acknowledged). CUBIC uses whole segments, and its
     /// estimate of Reno's window always grows by 3(1-b)/(1+b) per round trip (in RFC 9438, section
-    /// 4.3, finally by 1).
+    /// 4.3, finally by 1). Idle time halves the window for each timeout, instead of a restart with
+    /// the initial window.
     pub linux_counting: bool,
     /// Follow CUBIC's curve as Linux does: one lowest round trip ahead, in whole segments, at least
     /// by 5 % a round trip before the first loss. RFC 9438, section 4.2: one round trip ahead.
@@ -114,6 +119,10 @@ pub struct Config {
     /// acknowledgements a second at 1 to 2 Gbit/s, and every second segment below 500 Mbit/s. Zero
     /// acknowledges every second segment at any rate.
     pub ack_coalescing: Duration,
+    /// Longest delay of an acknowledgement that several segments beyond a gap share, after the first
+    /// three for a gap (Linux `tcp_comp_sack_delay_ns`: 1 ms, at most 33 % of a round trip and 44
+    /// segments). Zero acknowledges each of them at once.
+    pub sack_compression: Duration,
     /// Retransmission timeout before the first sample (RFC 6298: 1 s).
     pub initial_rto: Duration,
     /// Lower bound of the retransmission timeout (RFC 6298: 1 s; Linux: 200 ms).
@@ -157,10 +166,13 @@ pub struct Config {
     /// Autotune the receive buffer, from this many bytes up to `recv_buffer`, by the bytes read in
     /// a round trip (Linux: 80 KiB). `None` uses `recv_buffer` from the start.
     pub autotune: Option<u64>,
-    /// Open the window by two segments per segment received after autotuning has enlarged the
-    /// buffer, and acknowledge each of them at once (Linux `tcp_grow_window`). Otherwise it opens
-    /// with the buffer.
+    /// Begin with a window of at most 64 KiB. Open it by two segments per segment received, up to
+    /// the buffer, and acknowledge each of them at once (Linux `tcp_grow_window`). Otherwise it is
+    /// as large as the buffer.
     pub gradual_window: bool,
+    /// Take data beyond a gap from the window offered: Linux counts the memory of all data in the
+    /// receive buffer (`mptcp_space`). Otherwise the window ends a buffer after the data in order.
+    pub count_out_of_order: bool,
     /// Send keepalive probes on idle subflows; `None` by default (RFC 9293, section 3.8.4). Without
     /// them an end that only receives cannot notice that its peer has gone, or that a middlebox has
     /// forgotten the connection. Behind an address translator the idle time must be shorter than
@@ -191,6 +203,7 @@ impl Default for Config {
             send_buffer: 4 << 20,
             subflow_buffer: u64::MAX,
             recv_buffer: 4 << 20,
+            avoid_silly_window: true,
             scheduler: SchedulerKind::MinRtt.into(),
             opportunistic: false,
             penalise: false,
@@ -203,6 +216,7 @@ impl Default for Config {
             timestamps: true,
             delayed_ack: Duration::from_millis(40),
             ack_coalescing: Duration::ZERO,
+            sack_compression: Duration::ZERO,
             initial_rto: Duration::from_secs(1),
             min_rto: Duration::from_millis(200),
             min_rto_margin: Duration::from_millis(1),
@@ -220,6 +234,7 @@ impl Default for Config {
             pacing: false,
             autotune: None,
             gradual_window: false,
+            count_out_of_order: false,
             keepalive: None,
             close_timeout: None,
             paws: false,
@@ -236,11 +251,13 @@ impl Config {
         Self {
             send_buffer: 4 << 20,
             recv_buffer: 3_932_160,
+            avoid_silly_window: false,
             scheduler: SchedulerKind::Linux.into(),
             congestion: CongestionKind::Cubic.into(),
             linux_counting: true,
             linux_curve: true,
             ack_coalescing: Duration::from_micros(50),
+            sack_compression: Duration::from_millis(1),
             stale_after: 4,
             data_retransmission: true,
             min_rto_margin: Duration::from_millis(200),
@@ -253,6 +270,7 @@ impl Config {
             ecn: EcnMode::Accept,
             autotune: Some(81_920),
             gradual_window: true,
+            count_out_of_order: true,
             close_timeout: Some(Duration::from_secs(60)),
             paws: true,
             challenge_acks: true,

@@ -11,6 +11,11 @@ const C: f64 = 0.4;
 /// (Linux).
 const SEGMENTS_PER_INCREMENT_BEFORE_LOSS: f64 = 20.0;
 
+/// Time for which Linux uses a count of segments while the window stays the same.
+const COUNT_LIFETIME: Duration = Duration::from_micros(31_250);
+/// Age of a stage from which on round trips are sampled (Linux).
+const MIN_STAGE_AGE: Duration = Duration::from_secs(1);
+
 /// The cubic curve of one congestion avoidance stage.
 #[derive(Debug, Clone, Copy, Default)]
 struct Curve {
@@ -63,6 +68,49 @@ pub(crate) struct Cubic {
     delay_min: Duration,
     /// Increase of less than a byte, carried to the next acknowledgement.
     fraction: f64,
+    growth: LinuxGrowth,
+}
+
+/// Growth by whole segments as in Linux (`tcp_cubic.c`, `bictcp_update`; `tcp_cong.c`,
+/// `tcp_cong_avoid_ai`).
+#[derive(Debug, Clone, Copy, Default)]
+struct LinuxGrowth {
+    /// Acknowledged segments per segment of growth, with the window and the time for which it was
+    /// computed.
+    count: f64,
+    window: f64,
+    at: Instant,
+    /// Acknowledged segments since the window last grew.
+    credit: f64,
+}
+
+impl LinuxGrowth {
+    /// The count still applies: the window is the same, and it is recent.
+    fn is_current(&self, now: Instant, window: f64) -> bool {
+        self.count > 0.0 && self.window == window && now.since(self.at) <= COUNT_LIFETIME
+    }
+
+    fn set_count(&mut self, now: Instant, window: f64, count: f64) {
+        (self.count, self.window, self.at) = (count, window, now);
+    }
+
+    /// Returns the growth for `segments` acknowledged ones, in segments.
+    fn take(&mut self, segments: f64) -> f64 {
+        let mut grown = 0.0;
+        // Credit of a higher count is worth one segment.
+        if self.credit >= self.count {
+            (self.credit, grown) = (0.0, 1.0);
+        }
+        self.credit += segments;
+        let whole = libm::floor(self.credit / self.count);
+        self.credit -= whole * self.count;
+        grown + whole
+    }
+
+    /// The window was reduced.
+    fn reset(&mut self) {
+        *self = Self::default();
+    }
 }
 
 impl Cubic {
@@ -72,6 +120,15 @@ impl Cubic {
             linux_curve: settings.linux_curve,
             delay_min: Duration::MAX,
             ..Self::default()
+        }
+    }
+
+    /// Takes the round-trip sample of an acknowledgement, except in the first second of a stage
+    /// (`tcp_cubic.c`, `cubictcp_acked`).
+    fn sample_delay(&mut self, view: &SubflowView) {
+        let is_new = self.curve.epoch.is_some_and(|epoch| view.now.since(epoch) < MIN_STAGE_AGE);
+        if let Some(rtt) = view.rtt.filter(|_| !is_new) {
+            self.delay_min = self.delay_min.min(rtt);
         }
     }
 
@@ -90,6 +147,7 @@ impl Cubic {
         }
         curve.epoch = None;
         self.fraction = 0.0;
+        self.growth.reset();
     }
 
     /// Stops the curve's time for a span in which the window did not limit sending (sections 4.2
@@ -134,6 +192,7 @@ impl Cubic {
 
 impl CongestionControl for Cubic {
     fn on_ack(&mut self, acked: u64, view: &SubflowView, _: &Coupling, window: &mut Window) {
+        self.sample_delay(view);
         // Acknowledgements arrive at least once per round trip: any longer gap was idle time.
         let idle = view.now.since(self.last_ack).saturating_sub(view.srtt);
         self.skip(idle);
@@ -142,18 +201,22 @@ impl CongestionControl for Cubic {
         if acked == 0 {
             return;
         }
-        if let Some(rtt) = view.rtt {
-            self.delay_min = self.delay_min.min(rtt);
-        }
         let mss = view.mss as f64;
         let cwnd = window.cwnd as f64 / mss;
         let segments = acked as f64 / mss;
         let epoch = self.curve.begin(view.now, cwnd);
         let t = view.now.since(epoch).as_secs_f64();
         let estimate = self.reno_estimate(segments, cwnd);
-        let increase = if self.linux_curve {
-            segments / self.segments_per_increment(t, libm::floor(cwnd), estimate)
-        } else if self.curve.at(t) < estimate {
+        if self.linux_curve {
+            let cwnd = libm::floor(cwnd);
+            if !self.growth.is_current(view.now, cwnd) {
+                let count = self.segments_per_increment(t, cwnd, estimate);
+                self.growth.set_count(view.now, cwnd, count);
+            }
+            window.cwnd += self.growth.take(segments) as u64 * view.mss;
+            return;
+        }
+        let increase = if self.curve.at(t) < estimate {
             (estimate - cwnd).max(0.0)
         } else {
             // Sections 4.4 and 4.5: towards the curve's value a round trip from now.
@@ -178,6 +241,7 @@ impl CongestionControl for Cubic {
     }
 
     fn on_limited_ack(&mut self, view: &SubflowView) {
+        self.sample_delay(view);
         if self.linux_curve {
             // Only an idle sender stops the time of Linux's curve.
             self.skip(view.now.since(self.last_ack).saturating_sub(view.srtt));

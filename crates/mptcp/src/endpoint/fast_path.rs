@@ -18,7 +18,7 @@ impl<P: Payload> Endpoint<P> {
         let only_ack = segment.flags.bits() & !Flags::PSH.bits() == Flags::ACK.bits();
         let applies = only_ack
             && !segment.payload.is_empty()
-            && !self.data_receiver.is_autotuned()
+            && !self.data_receiver.may_grow()
             && is_expected(subflow, segment)
             && !self.is_ending()
             && self.receiver_driven.is_none();

@@ -371,6 +371,9 @@ impl<P: Payload> Endpoint<P> {
                 return;
             }
             arrival = subflow.receiver_mut().record(offset, offset + len);
+            if arrival == Arrival::OutOfOrder && !self.handshake.is_mptcp() {
+                self.data_receiver.cover_gap();
+            }
             if self.receiver_driven.is_some() {
                 self.estimate_rate(now, i, arrival, segment);
             }

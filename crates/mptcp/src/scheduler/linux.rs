@@ -9,6 +9,13 @@ use crate::PathId;
 /// Measured on Linux 6.18 with CUBIC and `ss -m` (`tb`): 46,080 for a window of ten segments of
 /// 1448 bytes, 1,695,744 for a largest window of 368. The buffer stays when the window shrinks.
 const SEND_BUFFER_BYTES_PER_SEGMENT: u64 = 4608;
+/// Send buffer that an empty packet buffer occupies, in bytes: measured with `ss -m` (`w` less the
+/// bytes in flight, over the packet buffers in flight).
+const PACKET_OVERHEAD_BYTES: f64 = 960.0;
+/// Packet buffers that leave in a second at the pacing rate (`sk_pacing_shift`), if that makes them
+/// at least of two segments (`tcp_min_tso_segs`) and at most of 64 KiB (`tcp_tso_autosize`).
+const PACKETS_PER_SECOND: f64 = 1024.0;
+const MIN_PACKET_SEGMENTS: f64 = 2.0;
 /// Upper bound of a subflow's send buffer, in bytes (`net.ipv4.tcp_wmem`).
 const MAX_SEND_BUFFER_BYTES: u64 = 4 << 20;
 /// Pacing rate over cwnd / srtt in slow start (`tcp_pacing_ss_ratio`).
@@ -68,15 +75,27 @@ impl Linux {
     fn continue_burst(&mut self, candidates: &[Candidate]) -> Option<usize> {
         let (path, left) = self.burst?;
         let i = candidates.iter().position(|candidate| candidate.path == path)?;
-        let has_room = candidates[i].queued < self.update(&candidates[i]).send_buffer;
+        let has_room = memory(&candidates[i]) < self.update(&candidates[i]).send_buffer as f64;
         (left > 0 && has_room).then_some(i)
     }
 }
 
-/// Present pacing rate of a subflow, in bytes per second.
+/// Present pacing rate of a subflow, in bytes per second (`tcp_update_pacing_rate`). A window that
+/// a loss has reduced below the data in flight does not lower it at once.
 fn pacing_rate(candidate: &Candidate) -> f64 {
-    let ratio = if candidate.slow_start { SLOW_START_PACING_RATIO } else { AVOIDANCE_PACING_RATIO };
-    ratio * candidate.cwnd.max(1) as f64 / candidate.srtt.as_secs_f64().max(1e-6)
+    let slow_start = candidate.cwnd < candidate.ssthresh / 2;
+    let ratio = if slow_start { SLOW_START_PACING_RATIO } else { AVOIDANCE_PACING_RATIO };
+    let window = candidate.cwnd.max(candidate.in_flight).max(1);
+    ratio * window as f64 / candidate.srtt.as_secs_f64().max(1e-6)
+}
+
+/// Send buffer that a subflow's data occupies (`sk_wmem_queued`), in bytes: more for data in flight
+/// than for queued data, whose packet buffers are of the largest size.
+fn memory(candidate: &Candidate) -> f64 {
+    let mss = candidate.mss.max(1) as f64;
+    let paced = libm::floor(pacing_rate(candidate) / PACKETS_PER_SECOND / mss) * mss;
+    let packet = paced.min(BURST_BYTES as f64).max(MIN_PACKET_SEGMENTS * mss);
+    candidate.queued as f64 + candidate.in_flight as f64 / packet * PACKET_OVERHEAD_BYTES
 }
 
 impl Scheduler for Linux {
@@ -88,9 +107,10 @@ impl Scheduler for Linux {
         let (mut best, mut shortest) = (None, f64::INFINITY);
         for (i, candidate) in candidates.iter().enumerate() {
             let state = self.update(candidate);
-            let drain_time = candidate.queued as f64 / state.pacing_rate;
+            let memory = memory(candidate);
+            let drain_time = memory / state.pacing_rate;
             if drain_time < shortest {
-                (best, shortest) = (Some((i, candidate.queued < state.send_buffer)), drain_time);
+                (best, shortest) = (Some((i, memory < state.send_buffer as f64)), drain_time);
             }
         }
         let (i, has_room) = best?;
@@ -100,7 +120,7 @@ impl Scheduler for Linux {
         let candidate = &candidates[i];
         let burst = BURST_BYTES.min(context.sendable);
         if burst > 0 {
-            let (queued, burst) = (candidate.queued as f64, burst as f64);
+            let (queued, burst) = (memory(candidate), burst as f64);
             let state = self.state(candidate.path);
             state.pacing_rate =
                 (state.pacing_rate * queued + pacing_rate(candidate) * burst) / (queued + burst);

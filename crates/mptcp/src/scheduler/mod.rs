@@ -71,8 +71,10 @@ pub struct Candidate {
     pub mss: u64,
     /// Congestion window, in bytes.
     pub cwnd: u64,
-    /// True while the window is below the slow-start threshold.
-    pub slow_start: bool,
+    /// Slow-start threshold, in bytes.
+    pub ssthresh: u64,
+    /// Bytes sent and not acknowledged.
+    pub in_flight: u64,
     /// Bytes in flight, and bytes assigned to the subflow that wait for its window.
     pub queued: u64,
     /// Bytes that the subflow could send at once.

@@ -7,7 +7,8 @@ pub(super) fn candidate(path: u8, rtt_ms: u64, cwnd: u64, queued: u64) -> Candid
         rtt_variation: Duration::ZERO,
         mss: 1000,
         cwnd,
-        slow_start: false,
+        ssthresh: 0,
+        in_flight: 0,
         queued,
         room: cwnd.saturating_sub(queued),
     }

@@ -14,6 +14,7 @@ mod ports;
 mod receiver;
 mod reset;
 mod rtt;
+mod sack_compression;
 mod sender;
 mod unmapped;
 

@@ -1,5 +1,6 @@
 //! Receive half of a subflow: the ranges received, and when to acknowledge.
 
+use super::sack_compression::SackCompression;
 use crate::Config;
 use units::{Duration, Instant};
 use wire::SackBlocks;
@@ -57,6 +58,7 @@ struct AckSchedule {
     last_sent_at: Option<Instant>,
     /// Shortest time between acknowledgements of data in order.
     coalescing: Duration,
+    compression: SackCompression,
 }
 
 /// The peer's timestamp, to be echoed (RFC 7323, section 4.3).
@@ -78,7 +80,12 @@ impl Receiver {
     pub(crate) fn new(config: &Config) -> Self {
         let quick = if config.quickack { QUICK_ACKS } else { 0 };
         Self {
-            acks: AckSchedule { quick, coalescing: config.ack_coalescing, ..AckSchedule::default() },
+            acks: AckSchedule {
+                quick,
+                coalescing: config.ack_coalescing,
+                compression: SackCompression::new(config.sack_compression),
+                ..AckSchedule::default()
+            },
             dsack: Dsack { enabled: config.dsack && config.sack, range: None },
             ..Self::default()
         }
@@ -162,7 +169,8 @@ impl Receiver {
     }
 
     /// Takes a round-trip sample from `echo`, the echo of this end's clock, which now reads
-    /// `now_ms`. Smoothed by eighths, as in Linux. Returns the sample.
+    /// `now_ms`. As in Linux (`tcp_rcv_rtt_update`), a shorter sample counts at once and a longer
+    /// one by an eighth. Returns the sample.
     pub(crate) fn sample_rtt(&mut self, now_ms: u32, echo: u32) -> Option<Duration> {
         // Only the first segment with an echo answers at once.
         if echo == 0 || echo == self.last_echo {
@@ -170,7 +178,7 @@ impl Receiver {
         }
         self.last_echo = echo;
         let sample = Duration::from_millis(u64::from(now_ms.wrapping_sub(echo)).clamp(1, 60_000));
-        self.rtt = Some(self.rtt.map_or(sample, |rtt| (rtt * 7 + sample) / 8));
+        self.rtt = Some(self.rtt.map_or(sample, |rtt| sample.min((rtt * 7 + sample) / 8)));
         Some(sample)
     }
 
@@ -212,7 +220,8 @@ impl Receiver {
 impl Receiver {
     /// Schedules the acknowledgement of data that just arrived (RFC 5681, section 4.2): at once if
     /// it is out of order, closes a gap, repeats, or is the second full segment; else within
-    /// `delay`. Data in order is acknowledged no more often than once per coalescing time.
+    /// `delay`. Data in order is acknowledged no more often than once per coalescing time, and data
+    /// beyond a gap may share acknowledgements.
     pub(crate) fn schedule_ack(
         &mut self,
         now: Instant,
@@ -221,11 +230,16 @@ impl Receiver {
         mss: u64,
         delay: Duration,
     ) {
+        let quick = self.acks.quick > 0;
+        let compressed_until = if quick { None } else { self.compress_ack(now, arrival, mss) };
         let acks = &mut self.acks;
         acks.bytes += len;
         acks.segments += 1;
-        let quick = acks.quick > 0;
         acks.quick = acks.quick.saturating_sub(1);
+        if let Some(until) = compressed_until {
+            acks.delayed_until = Some(acks.delayed_until.map_or(until, |at| at.min(until)));
+            return;
+        }
         let at_once = quick
             || !matches!(arrival, Arrival::InOrder { filled: false })
             || acks.segments >= 2
@@ -240,6 +254,17 @@ impl Receiver {
         } else if acks.delayed_until.is_none() {
             acks.delayed_until = Some(now + delay);
         }
+    }
+
+    /// Returns when to acknowledge the segment that just arrived, if compression delays that: it
+    /// lies beyond a gap, and no more than a segment was received in order.
+    fn compress_ack(&mut self, now: Instant, arrival: Arrival, mss: u64) -> Option<Instant> {
+        let compression = &mut self.acks.compression;
+        let applies = compression.is_enabled()
+            && !self.ranges.is_empty()
+            && arrival != Arrival::Duplicate
+            && self.next - self.acks.last_sent <= mss;
+        if applies { compression.delay(self.next, self.rtt).map(|delay| now + delay) } else { None }
     }
 
     /// The next segment is acknowledged at once, as at the start.
@@ -293,6 +318,7 @@ impl Receiver {
         acks.bytes = 0;
         acks.segments = 0;
         acks.last_sent = self.next;
+        acks.compression.on_ack_sent();
     }
 
     /// Returns at most `max` SACK blocks, newest first, in sequence numbers relative to `start`.

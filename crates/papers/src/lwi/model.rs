@@ -173,6 +173,9 @@ pub fn with_queue(
         gradual_window: false,
         min_rto_margin: Duration::from_millis(1),
         ack_coalescing: Duration::ZERO,
+        sack_compression: Duration::ZERO,
+        count_out_of_order: false,
+        avoid_silly_window: true,
         ..mptcp::Config::linux()
     };
     Experiment {

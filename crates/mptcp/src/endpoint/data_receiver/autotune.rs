@@ -1,5 +1,7 @@
-//! Receive buffer autotuning (dynamic right-sizing), after Linux `mptcp_rcv_space_adjust`.
+//! Receive buffer autotuning (dynamic right-sizing), after Linux
+//! (`mptcp_rcvbuf_grow`, `tcp_rcvbuf_grow`).
 
+use super::MAX_UNSCALED_WINDOW;
 use crate::Config;
 use crate::subflow::window_scale;
 use units::{Duration, Instant};
@@ -33,7 +35,7 @@ impl Autotune {
             enabled: config.autotune.is_some(),
             gradual: config.gradual_window,
             buffer,
-            opened: buffer,
+            opened: if config.gradual_window { buffer.min(MAX_UNSCALED_WINDOW) } else { buffer },
             max_buffer,
             read_bytes: 0,
             max_read_bytes: INITIAL_WINDOW_SEGMENTS * u64::from(config.mss),
@@ -43,6 +45,12 @@ impl Autotune {
 
     pub(super) fn is_enabled(&self) -> bool {
         self.enabled
+    }
+
+    /// The buffer or the window may grow.
+    #[inline]
+    pub(super) fn may_grow(&self) -> bool {
+        self.enabled || self.opened < self.buffer
     }
 
     /// Current size of the receive buffer, in bytes.
@@ -71,14 +79,19 @@ impl Autotune {
         self.read_bytes += len;
     }
 
+    /// Grows the buffer to hold `span` bytes beyond a gap as well (Linux `tcp_data_queue_ofo`).
+    pub(super) fn cover(&mut self, span: u64) {
+        self.buffer = self.buffer.max((2 * self.max_read_bytes + span).min(self.max_buffer));
+    }
+
     /// Grows the buffer once per round trip.
-    pub(super) fn adjust(&mut self, now: Instant, rtt: Duration, mss: u64) {
+    pub(super) fn adjust(&mut self, now: Instant, rtt: Duration) {
         if now.since(self.round_start) < rtt {
             return;
         }
         if self.read_bytes > self.max_read_bytes {
             // Twice the bytes read, for a sender in slow start, plus twice the growth.
-            let window = 2 * self.read_bytes + 16 * mss;
+            let window = 2 * self.read_bytes;
             let more = u128::from(self.read_bytes - self.max_read_bytes);
             let growth = u128::from(window) * more / u128::from(self.max_read_bytes);
             let window = u128::from(window) + 2 * growth;
@@ -109,7 +122,7 @@ mod tests {
         let mut tune = Autotune::new(&config);
         assert!(!tune.open(1000));
         tune.on_read(20_000);
-        tune.adjust(Instant::from_millis(100), Duration::from_millis(100), 1000);
+        tune.adjust(Instant::from_millis(100), Duration::from_millis(100));
         assert!(tune.buffer > 23_000 && tune.opened() == 20_000);
         assert!(tune.open(1000));
         assert_eq!(tune.opened(), 22_000);
@@ -122,14 +135,14 @@ mod tests {
         let rtt = Duration::from_millis(100);
         let mut buffer_after = |read, ms| {
             tune.on_read(read);
-            tune.adjust(Instant::from_millis(ms), rtt, 1000);
+            tune.adjust(Instant::from_millis(ms), rtt);
             tune.buffer
         };
         assert_eq!(buffer_after(10_000, 100), 20_000, "within the initial window");
         assert_eq!(buffer_after(20_000, 150), 20_000, "the round trip is not over");
-        // 2 * 20,000 + 16,000 = 56,000, plus twice 56,000 * (20,000 - 10,000) / 10,000.
-        assert_eq!(buffer_after(0, 200), 56_000 + 2 * 56_000);
-        assert_eq!(buffer_after(5_000, 300), 168_000);
+        // 2 * 20,000, plus twice 40,000 * (20,000 - 10,000) / 10,000.
+        assert_eq!(buffer_after(0, 200), 40_000 + 2 * 40_000);
+        assert_eq!(buffer_after(5_000, 300), 120_000);
         assert_eq!(buffer_after(150_000, 400), 300_000);
         assert_eq!(buffer_after(0, 500), 300_000);
     }

@@ -20,6 +20,8 @@ pub(super) struct DataReceiver<P> {
     advertised: u64,
     reorder: Reorder<P>,
     autotune: Autotune,
+    /// Data beyond a gap takes from the window offered.
+    counts_out_of_order: bool,
     /// Data offset of the peer's DATA_FIN.
     peer_fin: Option<u64>,
     peer_closed: bool,
@@ -35,6 +37,7 @@ impl<P: Payload> DataReceiver<P> {
             advertised: 1 + autotune.buffer().min(MAX_UNSCALED_WINDOW),
             reorder: Reorder::new(),
             autotune,
+            counts_out_of_order: config.count_out_of_order,
             peer_fin: None,
             peer_closed: false,
             latest: 0,
@@ -120,7 +123,8 @@ impl<P: Payload> DataReceiver<P> {
     #[inline]
     pub(super) fn window_to_offer(&self) -> u64 {
         let (unread, buffer) = (self.reorder.unread(), self.autotune.buffer());
-        let edge = self.reorder.next() + buffer.saturating_sub(unread).min(self.autotune.opened());
+        let used = unread + if self.counts_out_of_order { self.reorder.out_of_order() } else { 0 };
+        let edge = self.reorder.next() + buffer.saturating_sub(used).min(self.autotune.opened());
         let min_step = (buffer / 2).min(self.mss);
         if unread > 0 && edge < self.advertised.saturating_add(min_step) {
             return self.advertised;
@@ -151,15 +155,29 @@ impl<P: Payload> DataReceiver<P> {
         self.autotune.is_enabled()
     }
 
-    /// Opens the window for a segment received, if autotuning has enlarged the buffer. Returns true
-    /// if it grew: the acknowledgement is then due at once, as in Linux.
+    /// The window may grow with the data received.
+    #[inline]
+    pub(super) fn may_grow(&self) -> bool {
+        self.autotune.may_grow()
+    }
+
+    /// Opens the window for a segment received, if it is smaller than the buffer. Returns true if
+    /// it grew: the acknowledgement is then due at once, as in Linux.
     pub(super) fn open_window(&mut self) -> bool {
-        self.autotune.is_enabled() && self.autotune.open(self.mss)
+        self.autotune.may_grow() && self.autotune.open(self.mss)
+    }
+
+    /// Grows the buffer of a TCP connection by the span of the data beyond a gap, which takes from
+    /// the window.
+    pub(super) fn cover_gap(&mut self) {
+        if self.counts_out_of_order && self.autotune.is_enabled() {
+            self.autotune.cover(self.reorder.end() - self.reorder.next());
+        }
     }
 
     /// Grows the buffer once per round trip of `rtt`.
     pub(super) fn tune(&mut self, now: Instant, rtt: Duration) {
-        self.autotune.adjust(now, rtt, self.mss);
+        self.autotune.adjust(now, rtt);
     }
 }
 

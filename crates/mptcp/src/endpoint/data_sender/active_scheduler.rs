@@ -169,7 +169,8 @@ mod tests {
             rtt_variation: Duration::ZERO,
             mss: PIECE,
             cwnd: room,
-            slow_start: false,
+            ssthresh: 0,
+            in_flight: 0,
             queued: 0,
             room,
         }

@@ -19,7 +19,8 @@ const NO_CANDIDATE: Candidate = Candidate {
     rtt_variation: Duration::ZERO,
     mss: 0,
     cwnd: 0,
-    slow_start: false,
+    ssthresh: 0,
+    in_flight: 0,
     queued: 0,
     room: 0,
 };
@@ -141,7 +142,7 @@ impl<P: Payload> DataSender<P> {
         {
             return Some(copied);
         }
-        let len = self.next_chunk_len(list)?;
+        let len = self.next_chunk_len(list, config.avoid_silly_window)?;
         if len == 0 {
             if self.next < self.buffer.end() {
                 self.arm_probe(now, subflows, config, timers);
@@ -174,7 +175,7 @@ impl<P: Payload> DataSender<P> {
 
     /// Length of the next chunk: 0 if there is no data, or if the peer's window does not allow any
     /// now. `None` without a candidate.
-    fn next_chunk_len(&self, list: &[Candidate]) -> Option<u64> {
+    fn next_chunk_len(&self, list: &[Candidate], avoid_silly: bool) -> Option<u64> {
         let available = self.buffer.end() - self.next;
         let len = available.min(list.iter().map(|c| c.mss).min()?);
         let window = self.window_end.saturating_sub(self.next);
@@ -183,7 +184,7 @@ impl<P: Payload> DataSender<P> {
         }
         // Silly window avoidance (RFC 9293, section 3.8.6.2.1): wait for the window of a full
         // segment while an acknowledgement is due that may open it.
-        Some(if self.una < self.next { 0 } else { window })
+        Some(if self.una < self.next && avoid_silly { 0 } else { window })
     }
 
     /// Lets the scheduler choose one of `list` for the next `len` bytes.
@@ -288,7 +289,8 @@ fn candidate<P: Payload>(subflow: &Subflow<P>) -> Candidate {
         rtt_variation: sender.rtt_variation(),
         mss: subflow.max_payload(),
         cwnd: window.cwnd,
-        slow_start: window.in_slow_start(),
+        ssthresh: window.ssthresh,
+        in_flight: sender.flight(),
         queued: sender.flight() + sender.queued(),
         room: sender.available_window(),
     }

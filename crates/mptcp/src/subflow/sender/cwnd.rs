@@ -12,6 +12,8 @@ pub(super) struct CongestionWindow {
     window: Window,
     /// Initial window (RFC 6928), which an idle subflow returns to.
     initial: u64,
+    /// Halve the window for each timeout of idle time, as Linux does.
+    decays_when_idle: bool,
     /// The window limited sending up to this offset. Growth needs that: an unused window says
     /// nothing about the path (RFC 9438, section 5.8; RFC 7661).
     limited_until: u64,
@@ -32,6 +34,7 @@ impl CongestionWindow {
         Self {
             window: Window { cwnd: initial, ssthresh: u64::MAX },
             initial,
+            decays_when_idle: config.linux_counting,
             limited_until: 0,
             penalised_at: None,
             hystart: HyStart::new(mode == HyStartMode::Rfc9406),
@@ -62,10 +65,23 @@ impl CongestionWindow {
         self.window.cwnd = cwnd;
     }
 
-    /// The acknowledgement clock has stopped: sending restarts with the initial window (RFC 5681,
-    /// section 4.1).
-    pub(super) fn restart_after_idle(&mut self) {
-        self.window.cwnd = self.window.cwnd.min(self.initial);
+    /// The acknowledgement clock has stopped for `idle`, longer than the timeout `rto`: sending
+    /// restarts with the initial window (RFC 5681, section 4.1). Linux halves the window for each
+    /// further timeout down to that, and slow start leads back to three quarters of it
+    /// (`tcp_cwnd_restart`, after RFC 2861).
+    pub(super) fn restart_after_idle(&mut self, idle: Duration, rto: Duration) {
+        let restart = self.window.cwnd.min(self.initial);
+        if !self.decays_when_idle {
+            self.window.cwnd = restart;
+            return;
+        }
+        self.window.ssthresh = self.window.ssthresh.max(self.window.cwnd / 4 * 3);
+        let mut left = idle.saturating_sub(rto);
+        while !left.is_zero() && self.window.cwnd > restart {
+            self.window.cwnd /= 2;
+            left = left.saturating_sub(rto);
+        }
+        self.window.cwnd = self.window.cwnd.max(restart);
     }
     /// The window limits sending at the offset `next`.
     pub(super) fn set_limited(&mut self, next: u64) {
@@ -200,12 +216,24 @@ mod tests {
     }
 
     #[test]
+    fn idle_time_halves_the_window_for_each_further_timeout_as_in_linux() {
+        let config = Config { initial_window: 10, linux_counting: true, ..Config::default() };
+        let after = |idle_ms| {
+            let mut window = CongestionWindow::new(&config, MSS);
+            window.window = Window { cwnd: 100 * MSS, ssthresh: 60 * MSS };
+            window.restart_after_idle(Duration::from_millis(idle_ms), Duration::from_millis(200));
+            (window.cwnd() / MSS, window.ssthresh() / MSS)
+        };
+        assert_eq!([201, 401, 5000].map(after), [(50, 75), (25, 75), (10, 75)]);
+    }
+
+    #[test]
     fn rescaling_keeps_the_window_in_segments() {
         let mut window = window();
         window.rescale(MSS, 700);
         assert_eq!(window.cwnd(), 7000);
         window.set_cwnd(20_000);
-        window.restart_after_idle();
+        window.restart_after_idle(Duration::from_secs(1), Duration::from_secs(1));
         assert_eq!(window.cwnd(), 7000);
     }
 

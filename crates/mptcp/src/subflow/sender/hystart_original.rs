@@ -51,12 +51,15 @@ impl OriginalHyStart {
     pub(super) fn on_ack(&mut self, view: &SubflowView, next: u64, window: &mut Window) {
         let Some(rtt) = view.rtt else { return };
         self.delay_min = self.delay_min.min(rtt);
-        if self.found || !window.in_slow_start() || window.cwnd < LOW_WINDOW_SEGMENTS * view.mss {
+        if self.found || !window.in_slow_start() {
             return;
         }
         if view.una > self.round_end {
             (self.round_start, self.last_in_train, self.round_end) = (view.now, view.now, next);
             (self.round_min, self.samples) = (Duration::MAX, 0);
+        }
+        if window.cwnd < LOW_WINDOW_SEGMENTS * view.mss {
+            return;
         }
         if self.is_train_long(view, window) || self.is_delay_long(rtt) {
             self.found = true;
@@ -81,7 +84,7 @@ impl OriginalHyStart {
             return false;
         }
         let threshold = (self.delay_min / 8).max(MIN_DELAY_THRESHOLD).min(MAX_DELAY_THRESHOLD);
-        self.round_min >= self.delay_min + threshold
+        self.round_min > self.delay_min + threshold
     }
 }
 
@@ -135,7 +138,7 @@ mod tests {
         let mut hystart = OriginalHyStart::new();
         assert!(!ack(&mut hystart, 0, 1, 40, 100));
         let next = 1 + 100 * MSS;
-        let exit = (1..20).find(|&i| ack(&mut hystart, i * 3000, next + i * MSS, 45, 100));
+        let exit = (1..20).find(|&i| ack(&mut hystart, i * 3000, next + i * MSS, 46, 100));
         assert_eq!(exit, Some(9));
     }
 

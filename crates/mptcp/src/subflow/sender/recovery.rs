@@ -185,12 +185,15 @@ impl<P: Payload> Sender<P> {
     /// with the same acknowledgement.
     pub(super) fn enter_fast_recovery(&mut self, view: &SubflowView, delivered: u64) {
         self.recovery.begin_fast(self.scoreboard.next());
-        self.undo.save(self.cwnd.window(), self.una());
+        let window = self.cwnd.window();
+        self.undo.save(window, self.una());
         self.timers.stop(Timer::TailProbe);
         self.tail_probe.cancel_due();
         self.cwnd.on_loss(view);
         if self.features.prr {
-            self.prr.begin(self.flight() + delivered - self.scoreboard.sacked());
+            // RFC 9937 divides by the data in flight, Linux by the window (`prior_cwnd`).
+            let flight = self.flight() + delivered - self.scoreboard.sacked();
+            self.prr.begin(if self.features.count_delivered { window.cwnd } else { flight });
         } else {
             self.cwnd.reduce_to_ssthresh();
         }

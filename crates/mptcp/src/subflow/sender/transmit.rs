@@ -58,7 +58,7 @@ impl<P: Payload> Sender<P> {
         }
         // A congestion control with a model of the path handles idle times itself.
         if self.was_idle(now) && !self.features.rate_samples {
-            self.cwnd.restart_after_idle();
+            self.cwnd.restart_after_idle(now.since(self.last_sent), self.rtt.rto());
         }
         if !fin && !self.has_window_for(len) {
             self.set_cwnd_limited();
