@@ -15,7 +15,6 @@ use core::fmt;
 use sha2::{Digest, Sha256};
 use std::io;
 use std::sync::Arc;
-use std::time::SystemTime;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 use tokio_rustls::rustls::crypto::{CryptoProvider, ring};
@@ -137,7 +136,7 @@ pub async fn revocation<T>(
 ) {
     let is_revoked = |current: &T| tls_of(current).is_some_and(|tls| *tls != used && tls.has_revoked(&chain));
     if chain.is_empty() || current.wait_for(is_revoked).await.is_err() {
-        core::future::pending().await
+        core::future::pending::<()>().await;
     }
 }
 
@@ -230,7 +229,7 @@ impl ClientAuthority<'_> {
         let roots = Arc::new(authorities(self.ca).map_err(|reason| ("client_ca", reason))?);
         let mut builder = WebPkiClientVerifier::builder_with_provider(Arc::clone(&roots), provider());
         if let Some(text) = self.crl {
-            let lists = revocation::lists(text, &roots, SystemTime::now());
+            let lists = revocation::lists(text, &roots, UnixTime::now());
             let lists = lists.map_err(|reason| ("crl", reason))?;
             builder = builder.with_crls(lists).enforce_revocation_expiration();
         }

@@ -3,10 +3,9 @@
 //! A list is rejected when it is read if it is malformed or not valid now. Each CA needs one. rustls
 //! verifies its signature in each handshake, and that it is still valid.
 
-use std::time::{SystemTime, UNIX_EPOCH};
 use tokio_rustls::rustls::RootCertStore;
-use tokio_rustls::rustls::pki_types::CertificateRevocationListDer;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateRevocationListDer, UnixTime};
 
 const INTEGER: u8 = 0x02;
 const UTC_TIME: u8 = 0x17;
@@ -20,7 +19,7 @@ const SEQUENCE: u8 = 0x30;
 pub(crate) fn lists(
     text: &str,
     authorities: &RootCertStore,
-    now: SystemTime,
+    now: UnixTime,
 ) -> Result<Vec<CertificateRevocationListDer<'static>>, String> {
     let lists: Vec<_> = CertificateRevocationListDer::pem_slice_iter(text.as_bytes())
         .collect::<Result<_, _>>()
@@ -28,7 +27,7 @@ pub(crate) fn lists(
     if lists.is_empty() {
         return Err("no certificate revocation list in PEM".to_owned());
     }
-    let now = now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let now = now.as_secs();
     let mut issuers = Vec::new();
     for list in &lists {
         let header = Header::read(list).ok_or("malformed certificate revocation list")?;
