@@ -59,6 +59,21 @@ fn needs_root_plain_tcp_uses_one_path_between_all_stacks() {
 }
 
 #[test]
+#[ignore = "needs root"]
+fn needs_root_policy_and_video_act_on_all_stacks() {
+    for stacks in combinations() {
+        let text = LINKS.replace("name = 'phone'\n", "name = 'phone'\npolicy = 'wifi-only'\n");
+        let video = "[transport]\nprotocol = 'mptcp'\n[[traffic]]\nkind = 'video'\nmanifest = \
+                     { bitrates = '4Mbps', duration = '2s', segment = '500ms' }\n";
+        let ran = run(&(text + video), stacks);
+        let connection = &ran.outcome.connections[0];
+        assert!(connection.completed_s.is_some(), "{stacks}: {connection:?}");
+        assert_eq!(connection.video.as_ref().map(|session| session.segments.len()), Some(4), "{stacks}");
+        assert_eq!(ran.outcome.paths[1].payload_down_bytes, 0, "{stacks}");
+    }
+}
+
+#[test]
 fn combinations_that_cannot_run_are_refused_before_anything_starts() {
     let refused = |text: &str, setup: Setup| {
         let ran = run_with(&scenario(text).experiment, &setup, &Arc::default(), &mut |_| {}, None);
