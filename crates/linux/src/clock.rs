@@ -64,9 +64,16 @@ pub fn use_precise_timers() {
     let _ = rustix::thread::set_current_timer_slack(core::num::NonZeroU64::new(1));
 }
 
-/// Requests SCHED_FIFO for the calling thread, so that it preempts all ordinary threads. Returns
-/// false without CAP_SYS_NICE; the thread then keeps its scheduling class.
+/// Requests SCHED_FIFO for the calling thread, so that it preempts all ordinary threads. A thread
+/// with a real-time class, as under chrt(1), keeps its own. Returns false without CAP_SYS_NICE; the
+/// thread then keeps its scheduling class.
 pub fn request_realtime_priority() -> bool {
+    // SAFETY: the call has no effect, and pid 0 is the calling thread.
+    #[allow(unsafe_code)]
+    let class = unsafe { libc::sched_getscheduler(0) };
+    if matches!(class, libc::SCHED_FIFO | libc::SCHED_RR) {
+        return true;
+    }
     let parameters = libc::sched_param { sched_priority: 1 };
     // SAFETY: pid 0 is the calling thread, and `parameters` outlives the call.
     #[allow(unsafe_code)]
