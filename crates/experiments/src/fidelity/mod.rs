@@ -81,10 +81,15 @@ pub struct Fidelity {
 }
 
 impl Fidelity {
-    /// Median and maximum of the magnitude of the relative errors ([`CaseResult::error`]); NaN
-    /// without results.
+    /// Scenarios that count: not those that depend on the machine.
+    fn counted(&self) -> impl Iterator<Item = &CaseResult> {
+        self.compared.iter().filter(|each| !each.case.depends_on_machine)
+    }
+
+    /// Median and maximum of the magnitude of the relative errors ([`CaseResult::error`]) of the
+    /// scenarios that count; NaN without any.
     pub fn errors(&self) -> [f64; 2] {
-        let mut errors: Vec<f64> = self.compared.iter().map(|each| each.error().abs()).collect();
+        let mut errors: Vec<f64> = self.counted().map(|each| each.error().abs()).collect();
         errors.sort_unstable_by(f64::total_cmp);
         let median = match errors.len() {
             0 => f64::NAN,
@@ -120,6 +125,7 @@ impl Fidelity {
                     "simulated": figures(&each.simulated),
                     "kernel": figures(&each.kernel),
                     "error": each.error(),
+                    "depends_on_machine": each.case.depends_on_machine,
                 })
             })
             .collect();
@@ -150,7 +156,7 @@ impl Fidelity {
             .lead(format!(
                 "{} scenarios ran in simulation and on Linux {}. The median error of the simulated goodput is {:.1} %, \
                  the largest {:.1} %.",
-                self.compared.len(),
+                self.counted().count(),
                 self.release,
                 100.0 * median,
                 100.0 * largest,

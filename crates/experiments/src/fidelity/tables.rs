@@ -12,7 +12,7 @@ pub(super) fn tables(fidelity: &Fidelity) -> Vec<Table> {
 
 fn summary(fidelity: &Fidelity) -> Table {
     let [median, largest] = fidelity.errors();
-    let within = |bound: f64| fidelity.compared.iter().filter(|each| each.error().abs() <= bound).count();
+    let within = |bound: f64| fidelity.counted().filter(|each| each.error().abs() <= bound).count();
     Table::new("Summary")
         .column(Column::number("scenarios"))
         .column(Column::number("median error").unit("%"))
@@ -21,7 +21,7 @@ fn summary(fidelity: &Fidelity) -> Table {
         .column(Column::number("within 10 %"))
         .column(Column::number("within 15 %"))
         .row(Row::new([
-            Cell::number(fidelity.compared.len() as f64, 0),
+            Cell::number(fidelity.counted().count() as f64, 0),
             Cell::number(100.0 * median, 1),
             Cell::number(100.0 * largest, 1),
             Cell::number(within(0.05) as f64, 0),
@@ -30,7 +30,7 @@ fn summary(fidelity: &Fidelity) -> Table {
         ]))
         .note(format!(
             "Linux {}. Kernel: {} run{} of each scenario; simulator: means of {} seeds. Error: the simulator's goodput \
-             relative to the kernel's.",
+             relative to the kernel's. A scenario marked * depends on the speed of the machine, and does not count.",
             fidelity.release,
             fidelity.runs[1],
             if fidelity.runs[1] == 1 { "" } else { "s" },
@@ -66,7 +66,7 @@ fn row(each: &CaseResult) -> Row {
     let error = Cell::number(100.0 * each.error(), 1);
     let error = if each.error().abs() > MAX_GOOD_ERROR { error.tone(Tone::Bad) } else { error };
     let mut cells = vec![
-        Cell::text(&*case.name),
+        Cell::text(if case.depends_on_machine { format!("{} *", case.name) } else { case.name.clone() }),
         Cell::number(kernel.goodput_mbps, 2),
         Cell::number(simulated.goodput_mbps, 2),
         error,
