@@ -7,6 +7,7 @@
 mod case;
 mod catalogue;
 mod checks;
+mod crowd;
 mod host;
 mod kernel_application;
 mod kernel_host;
@@ -22,6 +23,7 @@ mod stack_host;
 
 pub use case::{Case, Kind, cases, long_cases};
 pub use catalogue::plans;
+pub use crowd::{CROWD, Crowd, crowds, play_crowd};
 pub use objects::{OBJECT_BYTES, ObjectServer, PATHS, measure_objects};
 pub use page::{matrix, page};
 pub use plan::{Action, Expected, Join, Plan, Reset};

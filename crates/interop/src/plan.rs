@@ -1,5 +1,8 @@
 //! A plan: transfers, subflows, conditions of the paths, and the expected results.
 
+/// Counter of Linux's fallbacks for want of the third ACK's keys.
+pub(crate) const LOST_KEYS: &str = "MPTcpExtMPCapableFallbackACK";
+
 /// How a connection gets its second subflow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Join {

@@ -13,6 +13,7 @@ mod seccomp;
 pub mod clock;
 pub mod diag;
 pub mod faults;
+pub mod kernel_log;
 pub mod mib;
 pub mod namespace;
 pub mod netlink;

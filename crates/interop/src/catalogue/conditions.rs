@@ -1,20 +1,18 @@
 //! Plans with losses, small buffers and closed windows.
 
 use super::{BASE, TWO_PATHS};
-use crate::plan::{Action, Expected, Plan};
+use crate::plan::{Action, Expected, LOST_KEYS, Plan};
 
 pub(super) fn plans() -> Vec<Plan> {
     let lossy = "rate = '200Mbps', delay = '2ms', queue = '200ms', loss = 0.01, reorder = { chance = 0.02, by = '3ms' }";
+    let (one_path, two_paths) = (
+        Plan { link: lossy, tolerates: &[LOST_KEYS], ..BASE },
+        Plan { link: lossy, tolerates: &[LOST_KEYS], ..TWO_PATHS },
+    );
     vec![
-        Plan { name: "loss", about: "1 % loss, and reordering", link: lossy, ..BASE },
-        Plan {
-            name: "loss-checksum",
-            about: "the same with DSS checksums",
-            link: lossy,
-            checksum: true,
-            ..BASE
-        },
-        Plan { name: "loss-two-paths", about: "the same over two paths", link: lossy, ..TWO_PATHS },
+        Plan { name: "loss", about: "1 % loss, and reordering", ..one_path },
+        Plan { name: "loss-checksum", about: "the same with DSS checksums", checksum: true, ..one_path },
+        Plan { name: "loss-two-paths", about: "the same over two paths", ..two_paths },
         Plan {
             name: "zero-window",
             about: "the readers pause until the windows are full",
