@@ -253,3 +253,12 @@ fn backhauls_of_different_cells_draw_different_channels() {
     assert!(a != b && a != c, "{a} {b} {c}");
     assert!([a, b, c].iter().all(|snr| (0.0..20.0).contains(snr)));
 }
+
+#[test]
+fn more_cells_than_a_scenario_may_have_are_refused() {
+    let cell = |i: usize| format!("\n[[cell]]\nname = \"c{i}\"\nkind = \"wifi\"\nrate = \"20Mbps\"\n");
+    let more: String = (0..1000).map(cell).collect();
+    let found = parse(&format!("{VALID}{more}")).expect_err("1003 cells");
+    assert!(found.contains("1003 cells in all"), "{found}");
+    assert_eq!(found.matches("error").count(), 1, "{found}");
+}

@@ -12,6 +12,8 @@ use schema::node::{Fields, Node};
 use sim::{CellSpec, Device, Experiment, Protocol, Transport};
 use units::{Duration, Energy, Power, Seed};
 
+/// Most cells of a scenario.
+const MAX_CELLS: usize = 1000;
 /// Most devices of a scenario.
 const MAX_DEVICES: usize = 10_000;
 /// Most connections and flows of datagrams, and most paths, of all devices: a packet has 16 bits for
@@ -28,6 +30,13 @@ impl Builder<'_, '_> {
         let sample = root.time("sample").unwrap_or(duration);
         let seed = Seed::new(root.integer("seed").unwrap_or(1).max(0) as u64);
         self.check_sample(root, sample, duration);
+        if let Some(node) = root.list("cell").get(MAX_CELLS) {
+            self.problems
+                .add(node.span.clone(), format!("{} cells in all", root.list("cell").len()))
+                .expected(format!("at most {MAX_CELLS}"));
+            // The rest takes a time of cells times devices.
+            return built(root, no_device(seed, duration));
+        }
         let cells = self.cells(root.list("cell"));
         self.check_directions_of_cells(root, &cells);
         let backhauls = self.backhauls(root, &cells, duration);
@@ -41,14 +50,11 @@ impl Builder<'_, '_> {
         self.check_numbers(nodes, &kinds);
         let adoption =
             root.fields("adoption").map(|fields| self.adoption(fields, &kinds)).unwrap_or_default();
-        let first = kinds.first().map(|kind| kind.template.clone());
+        let first = kinds.first().map(|kind| Experiment { cells: cells.clone(), ..kind.template.clone() });
         Built {
-            title: root.text("title").unwrap_or_default().to_owned(),
-            description: root.text("description").map(str::to_owned),
-            experiment: first.unwrap_or_else(|| no_device(seed, duration)),
             traces: core::mem::take(&mut self.used_traces),
-            generated: Vec::new(),
             crowd: Some(Crowd { kinds, adoption, sample, cells, backhauls }),
+            ..built(root, first.unwrap_or_else(|| no_device(seed, duration)))
         }
     }
 
@@ -98,7 +104,8 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// The experiment of a device of one kind, with the first of several values.
+    /// The experiment of a device of one kind, with the first of several values and without cells,
+    /// which belong to the crowd.
     fn template(
         &mut self,
         root: &Fields,
@@ -118,7 +125,7 @@ impl Builder<'_, '_> {
             duration,
             sample: Duration::ZERO,
             device,
-            cells: cells.to_vec(),
+            cells: Vec::new(),
             paths,
             transport,
             traffic,
@@ -258,6 +265,18 @@ impl Builder<'_, '_> {
 fn drawn_steps(kind: &Kind) -> usize {
     let steps = kind.generated.iter().map(|channel| channel.steps(kind.template.duration));
     steps.fold(0, usize::saturating_add)
+}
+
+/// A scenario without devices.
+fn built(root: &Fields, experiment: Experiment) -> Built {
+    Built {
+        title: root.text("title").unwrap_or_default().to_owned(),
+        description: root.text("description").map(str::to_owned),
+        experiment,
+        traces: Vec::new(),
+        generated: Vec::new(),
+        crowd: None,
+    }
 }
 
 /// Stands for the first device of a scenario without one, which is a problem.
