@@ -184,14 +184,14 @@ pub(crate) fn pooled<'a>(runs: impl IntoIterator<Item = &'a Distribution>) -> Ve
     let runs: Vec<&Distribution> = runs.into_iter().filter(|run| run.cdf.len() > 1).collect();
     if let [one] = runs[..] {
         let steps = (one.cdf.len() - 1) as f64;
-        return one.cdf.iter().enumerate().map(|(i, &value)| (i as f64 / steps, value)).collect();
+        return one.cdf.iter().enumerate().map(|(i, value)| (i as f64 / steps, value)).collect();
     }
     let all: f64 = runs.iter().map(|run| run.count as f64).sum();
     let mut weighted: Vec<(f64, f64)> = Vec::new();
     for run in &runs {
         let weight = run.count as f64 / all / (run.cdf.len() - 1) as f64;
         // The minimum has no weight: each other quantile stands for the values since the one before.
-        weighted.extend(run.cdf.iter().enumerate().map(|(i, &v)| (v, if i == 0 { 0.0 } else { weight })));
+        weighted.extend(run.cdf.iter().enumerate().map(|(i, v)| (v, if i == 0 { 0.0 } else { weight })));
     }
     weighted.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut share = 0.0;

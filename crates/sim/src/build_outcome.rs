@@ -17,6 +17,7 @@ use link::LinkStats;
 use middlebox::{MiddleboxConfig, MiddleboxStats};
 use mptcp::{Endpoint, Mode, PathId};
 use radio::{Battery, JointActivity, Meter};
+use std::vec;
 use traffic::{Direction, TrafficConfig};
 use units::{Duration, Instant};
 use wire::Span;
@@ -172,6 +173,7 @@ pub(crate) fn build_outcome(
     cells: Vec<CellOutcome>,
 ) -> CrowdOutcome {
     let members = core::mem::take(&mut world.devices);
+    let mut connections = core::mem::take(&mut world.connections).into_iter();
     let mut deliveries = core::mem::take(&mut world.delivery_recorders).into_iter();
     let outcome = |(member, (series, changes)): (&Member<'_>, (Series, u64))| Outcome {
         deliveries: deliveries
@@ -183,16 +185,18 @@ pub(crate) fn build_outcome(
             .capture
             .take_if(|_| member.experiment.capture)
             .map(crate::capture::Capture::into_bytes),
-        ..device_outcome(&mut world, member, series, changes)
+        ..device_outcome(&world, member, &mut connections, series, changes)
     };
     let devices = members.iter().zip(devices).map(outcome).collect();
     CrowdOutcome { devices, cells }
 }
 
-/// Outcome of a device, without deliveries and capture.
+/// Outcome of a device, without deliveries and capture. `connections` begins with those of the
+/// device; each is released once its outcome is known.
 fn device_outcome(
-    world: &mut World<'_>,
+    world: &World<'_>,
     member: &Member<'_>,
+    connections: &mut vec::IntoIter<Connection>,
     series: Series,
     policy_changes: u64,
 ) -> Outcome {
@@ -200,7 +204,7 @@ fn device_outcome(
     let mut paths = Vec::new();
     let mut timelines = Vec::new();
     let members_paths = &world.network.paths[member.paths.clone()];
-    let own = &mut world.connections[member.connections.clone()];
+    let own = &connections.as_slice()[..member.connections.len()];
     for (i, (spec, path)) in experiment.paths.iter().zip(members_paths).enumerate() {
         let totals = path_totals(path, PathId(i as u8), &world.network, own);
         let chain = path.middleboxes.iter().flat_map(|chain| chain.stats());
@@ -210,8 +214,9 @@ fn device_outcome(
     }
     let now = world.now;
     let segments = own.iter().map(|connection| connection.segments).sum();
+    let own = connections.by_ref().take(member.connections.len());
     let connections: Vec<ConnectionOutcome> =
-        own.iter_mut().map(|connection| connection_outcome(connection, experiment, now)).collect();
+        own.map(|connection| connection_outcome(connection, experiment, now)).collect();
     let meters: Vec<&Meter> = members_paths.iter().map(|path| &path.meters[0]).collect();
     let device = DeviceOutcome::of(experiment, &meters, &connections, policy_changes);
     let background = world.background[member.background.clone()].iter();
@@ -248,9 +253,9 @@ fn path_totals<'a>(
     }
 }
 
-/// Outcome of a connection after a run that ended at `now`. Takes its video session and its waits.
+/// Outcome of a connection after a run that ended at `now`.
 fn connection_outcome(
-    connection: &mut Connection,
+    mut connection: Connection,
     experiment: &Experiment,
     now: Instant,
 ) -> ConnectionOutcome {

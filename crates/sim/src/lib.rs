@@ -38,7 +38,7 @@ pub use capture::SNAPLEN;
 pub use cells::{BackhaulOutcome, CellOutcome, CellPackets, CellSample, CrowdOutcome};
 pub use connection::energy_costs;
 pub use delay::{
-    DelayRecorder, Distribution, HeadOfLineOutcome, Samples, WaitedFor, message_name, video_delays,
+    Cdf, DelayRecorder, Distribution, HeadOfLineOutcome, Samples, WaitedFor, message_name, video_delays,
 };
 pub use delivery::{
     DelayOutcome, DelayPoint, DeliveryOutcome, Histogram, OffsetOutcome, OptionCounts, SegmentCounts,

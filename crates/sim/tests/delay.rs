@@ -16,7 +16,7 @@ fn cbr(mbps: f64, bytes: u64) -> Kind {
 
 fn is_ordered(distribution: &Distribution) -> bool {
     let Distribution { min_s, p50_s, p95_s, p99_s, max_s, cdf, .. } = distribution;
-    let ordered = [min_s, p50_s, p95_s, p99_s, max_s].is_sorted() && cdf.is_sorted();
+    let ordered = [min_s, p50_s, p95_s, p99_s, max_s].is_sorted() && cdf.iter().is_sorted();
     let mean = distribution.mean_s.unwrap_or(0.0);
     // A mean of equal values may differ in its last digit.
     let around = |a: f64, b: f64| a <= b * (1.0 + 1e-12);

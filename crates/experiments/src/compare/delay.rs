@@ -4,7 +4,7 @@ use super::{Compared, Comparison};
 use crate::delay::{MAX_CONNECTIONS, Measure, chart, percentiles, pooled};
 use report::Lines;
 use serde_json::{Value, json};
-use sim::{ConnectionOutcome, Outcome};
+use sim::{Cdf, ConnectionOutcome, Outcome};
 
 /// Maximum number of cases with a line each.
 const MAX_LINES: usize = 8;
@@ -84,10 +84,10 @@ impl DelayMetric {
 /// Drops the distributions that no chart shows, because they would need much memory.
 pub(super) fn keep_drawn_distributions(outcome: &mut Outcome) {
     for connection in outcome.connections.iter_mut().skip(MAX_CONNECTIONS) {
-        connection.delay.cdf = Vec::new();
-        connection.jitter.cdf = Vec::new();
+        connection.delay.cdf = Cdf::default();
+        connection.jitter.cdf = Cdf::default();
         if let Some(blocking) = &mut connection.head_of_line {
-            blocking.wait.cdf = Vec::new();
+            blocking.wait.cdf = Cdf::default();
         }
     }
 }

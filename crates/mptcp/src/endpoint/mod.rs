@@ -297,7 +297,12 @@ impl<P: Payload> Endpoint<P> {
 
     /// Returns the next event, if any.
     pub fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop_front()
+        let event = self.events.pop_front();
+        if event.is_none() && self.events.capacity() > 0 {
+            // Events are rare: most connections have none for nearly all of their time.
+            self.events = VecDeque::new();
+        }
+        event
     }
 }
 

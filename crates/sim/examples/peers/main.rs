@@ -117,8 +117,8 @@ struct Measured {
 }
 
 fn measure(work: &Work, seconds: Option<u64>) -> Measured {
-    let before = peak_memory().unwrap_or(0);
     let experiment = work.experiment(seconds);
+    let before = peak_memory().unwrap_or(0);
     let start = Instant::now();
     let outcome = run(&experiment);
     let wall = start.elapsed().as_secs_f64();

@@ -59,7 +59,7 @@ impl Samples {
             p95_s: quantile(0.95),
             p99_s: quantile(0.99),
             max_s: Some(seconds(longest as f64)),
-            cdf,
+            cdf: cdf.into_iter().collect(),
         }
     }
 }
@@ -86,7 +86,50 @@ pub struct Distribution {
     pub max_s: Option<f64>,
     /// Quantiles at 0, 0.5, 1, …, 100 %, in seconds; empty without durations.
     #[serde(skip)]
-    pub cdf: Vec<f64>,
+    pub cdf: Cdf,
+}
+
+/// Distribution function as ascending quantiles at equal steps.
+///
+/// It stores equal quantiles once: in a run of thousands of connections most have few values.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Cdf {
+    values: Box<[f64]>,
+    /// Number of quantiles up to the last of each value.
+    ends: Box<[u8]>,
+}
+
+impl FromIterator<f64> for Cdf {
+    /// Collects at most 255 ascending quantiles.
+    fn from_iter<I: IntoIterator<Item = f64>>(quantiles: I) -> Self {
+        let quantiles: Vec<f64> = quantiles.into_iter().collect();
+        let runs = || quantiles.chunk_by(|a, b| a == b);
+        let mut end = 0;
+        let ends = runs().map(|run| {
+            end += run.len() as u8;
+            end
+        });
+        Self { ends: ends.collect(), values: runs().map(|run| run[0]).collect() }
+    }
+}
+
+impl Cdf {
+    /// Number of quantiles.
+    pub fn len(&self) -> usize {
+        self.ends.last().map_or(0, |&end| usize::from(end))
+    }
+
+    /// True without quantiles.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// The quantiles in ascending order.
+    pub fn iter(&self) -> impl Iterator<Item = f64> {
+        let starts = core::iter::once(&0).chain(&*self.ends);
+        let lens = starts.zip(&*self.ends).map(|(start, end)| usize::from(end - start));
+        self.values.iter().zip(lens).flat_map(|(&value, len)| core::iter::repeat_n(value, len))
+    }
 }
 
 #[cfg(test)]
@@ -123,7 +166,8 @@ mod tests {
                 let found = found.unwrap();
                 prop_assert!((found - exact).abs() <= exact / 256.0 + 1e-9, "{q}: {found}, exact {exact}");
             }
-            prop_assert!(all.cdf.is_sorted());
+            prop_assert!(all.cdf.iter().is_sorted());
+            prop_assert_eq!(all.cdf.iter().count(), all.cdf.len());
             let ordered = [all.min_s, all.p50_s, all.p95_s, all.p99_s, all.max_s];
             prop_assert!(ordered.is_sorted(), "{ordered:?}");
         }

@@ -3,7 +3,7 @@
 mod distribution;
 mod head_of_line;
 
-pub use distribution::{Distribution, Samples};
+pub use distribution::{Cdf, Distribution, Samples};
 pub use head_of_line::{HeadOfLineOutcome, WaitedFor};
 
 pub(crate) use head_of_line::HeadOfLine;
