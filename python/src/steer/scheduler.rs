@@ -70,7 +70,7 @@ impl PythonScheduler {
                     rtt_variation_s: one.rtt_variation.as_secs_f64(),
                     mss_bytes: one.mss,
                     cwnd_bytes: one.cwnd,
-                    slow_start: one.slow_start,
+                    slow_start: one.cwnd < one.ssthresh,
                     queued_bytes: one.queued,
                     room_bytes: one.room,
                 },

@@ -53,9 +53,9 @@ pub(crate) fn run(arguments: &arguments::Run, terminal: Terminal) -> Result<(), 
     };
     let simulated = if scenario.crowd.is_some() {
         let run = crowd::simulate(&scenario, &settings, arguments.device.as_deref(), &mut progress);
-        run.map(|run| run.map(Simulated::Crowd))
+        run.map(|run| run.map(Box::new).map(Simulated::Crowd))
     } else {
-        simulate(&scenario, &settings, &mut progress).map(|run| run.map(Simulated::Device))
+        simulate(&scenario, &settings, &mut progress).map(|run| run.map(Box::new).map(Simulated::Device))
     };
     bar.finish_and_clear();
     let simulated = simulated.map_err(|error| Failure::policy("--policy", &error))?;
@@ -63,7 +63,7 @@ pub(crate) fn run(arguments: &arguments::Run, terminal: Terminal) -> Result<(), 
     if let (Simulated::Crowd(run), Some(name)) = (&simulated, &arguments.device)
         && let Some(device) = run.of_device(name)
     {
-        simulated = Simulated::Device(device);
+        simulated = Simulated::Device(Box::new(device));
     }
     let results = match &simulated {
         Simulated::Device(run) => {
@@ -78,8 +78,8 @@ pub(crate) fn run(arguments: &arguments::Run, terminal: Terminal) -> Result<(), 
 
 /// A finished run of one device, or of several.
 enum Simulated {
-    Device(Run),
-    Crowd(CrowdRun),
+    Device(Box<Run>),
+    Crowd(Box<CrowdRun>),
 }
 
 /// Checks that the scenario has the device of `--device`, and that a capture has a device.
