@@ -33,16 +33,25 @@ impl Exchange {
     fn capable(&self, data: Option<(u16, Option<u16>)>) -> Option<MptcpSignal> {
         let key = self.server_key?;
         let receiver = if self.opening == Opening::WrongServerKey { key ^ 1 } else { key };
-        Some(MptcpSignal::Capable {
+        Some(self.valid_capable(Some(receiver), data))
+    }
+
+    /// An MP_CAPABLE of version 1 with the peer's own key and no flag but that of checksums.
+    pub(crate) fn valid_capable(
+        &self,
+        receiver_key: Option<u64>,
+        data: Option<(u16, Option<u16>)>,
+    ) -> MptcpSignal {
+        MptcpSignal::Capable {
             version: 1,
             checksum: self.checksum,
             deny_join: false,
             hmac_sha256: true,
             extension: false,
             sender_key: Some(self.key),
-            receiver_key: Some(receiver),
+            receiver_key,
             data,
-        })
+        }
     }
 
     pub(crate) fn third_ack(&mut self) -> Vec<Vec<u8>> {

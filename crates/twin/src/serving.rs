@@ -162,7 +162,7 @@ impl Exchange {
             }
             JoinAnswer::NoOption => reply,
             JoinAnswer::Capable => {
-                reply.signal = Some(self.capable_of_server());
+                reply.signal = Some(self.valid_capable(None, None));
                 reply
             }
             JoinAnswer::WrongHmac => {
@@ -175,18 +175,5 @@ impl Exchange {
             }
         };
         self.replies.push(encode_from(ANNOUNCED, &reply));
-    }
-
-    fn capable_of_server(&self) -> MptcpSignal {
-        MptcpSignal::Capable {
-            version: 1,
-            checksum: self.checksum,
-            deny_join: false,
-            hmac_sha256: true,
-            extension: false,
-            sender_key: Some(self.key),
-            receiver_key: None,
-            data: None,
-        }
     }
 }
