@@ -146,6 +146,8 @@ fn run_shows_one_device_among_the_others() {
     assert_eq!(rounded(&phone["connections"][0]["goodput_mbps"]), rounded(&same["goodput_mbps"]));
     let series = place.read("tandem-out/crowd-phone-3/series.csv");
     assert_eq!(series.lines().count(), 7, "a row for each second: {series}");
+    let report = place.read("tandem-out/crowd-phone-3/report.html");
+    assert!(report.contains("cell ap") && report.contains("cell sector"), "the report names the cells");
     let capture = place.done(&["capture", "tandem-out/crowd-phone-3/capture.pcapng"]);
     assert!(capture.contains("wifi"), "{capture}");
 }

@@ -18,7 +18,7 @@ use policy::{PolicyConfig, PolicyError};
 use report::{Page, Table};
 use scenario::{Scenario, UsedTrace};
 use serde_json::Value;
-use sim::{Crowd, CrowdOutcome};
+use sim::{Crowd, CrowdOutcome, Experiment};
 use std::fmt::Write as _;
 use units::Seed;
 
@@ -109,8 +109,9 @@ impl CrowdRun {
             title: format!("{}: {name}", self.title),
             description: self.description.clone(),
             source: self.source.clone(),
-            experiment: experiment.clone(),
+            experiment: Experiment { cells: self.crowd.cells.clone(), ..experiment.clone() },
             outcome: outcome.clone(),
+            // Without the cells: other devices may use those that this one does not.
             warnings: warnings::of(experiment, World::Simulation),
             traces: self.traces.iter().map(|trace| trace.with_seed(experiment.seed)).collect(),
             kernel: None,
