@@ -94,11 +94,6 @@ impl Case {
                 return Some("Tandem keeps data without a mapping until a receive window of it is there");
             }
             ("coalesce", Kind::Linux, Kind::Linux) => return Some("a connection from Linux to Linux stalls"),
-            ("coalesce", Kind::Tandem, Kind::Linux) => {
-                return Some(
-                    "Linux falls back, and Tandem resets a quarter of the connections; not explained",
-                );
-            }
             ("coalesce", Kind::Tandem, Kind::Tandem) => {
                 return Some("Tandem resets a subflow whose mappings stay missing, even the only one");
             }

@@ -265,6 +265,88 @@ fn segment_without_its_mapping_is_retransmitted() {
 }
 
 #[test]
+fn peer_that_stops_sending_dss_is_followed_despite_fresh_unmapped_data() {
+    // The server falls back: after 10,000 bytes nothing has a DSS, data that waits here included.
+    let mut pair = Pair::new(1, Config::default(), one_path());
+    pair.to_write = [100_000; 2];
+    let mut falls_back = false;
+    pair.tamper = Some(Box::new(move |from, _, segment| {
+        falls_back |= from == SERVER && segment.payload.offset >= 10_000;
+        if falls_back {
+            strip(segment);
+        }
+        true
+    }));
+    pair.connect();
+    pair.run_until(Instant::from_secs(70));
+    pair.close_when_done = [true, true];
+    pair.settle();
+    pair.run_until(Instant::from_secs(80));
+    assert_eq!((pair.read, pair.read_corrupted), ([100_000; 2], [0; 2]), "{:?}", pair.events);
+    assert_eq!(modes(&pair), [Mode::Tcp; 2]);
+    assert!(pair.saw(CLIENT, &Event::Closed) && pair.saw(SERVER, &Event::Closed));
+}
+
+#[test]
+fn data_acknowledged_without_dss_is_not_repeated_on_the_only_subflow() {
+    // The server falls back after it has acknowledged some data with a DSS, and has sent data of
+    // its own in the meantime or not.
+    for own in [0, 30_000] {
+        let mut pair = Pair::new(1, Config::linux(), one_path()).keep_trace();
+        pair.auto_join = false;
+        pair.connect();
+        pair.run_until(Instant::from_secs(1));
+        let mut acks = 0;
+        pair.tamper = Some(Box::new(move |from, _, segment| {
+            acks += i32::from(from == SERVER);
+            if from == SERVER && acks > 3 {
+                strip(segment);
+            }
+            true
+        }));
+        pair.to_write = [100_000, own];
+        pair.settle();
+        pair.run_until(Instant::from_secs(3));
+        pair.close_when_done = [true, true];
+        pair.settle();
+        pair.run_until(Instant::from_secs(30));
+        assert_eq!((pair.read, pair.read_corrupted), ([own, 100_000], [0; 2]), "{:?}", pair.events);
+        assert_eq!(modes(&pair), [Mode::Tcp; 2], "{own}");
+        assert!(pair.saw(CLIENT, &Event::Closed) && pair.saw(SERVER, &Event::Closed), "{own}");
+    }
+}
+
+#[test]
+fn unmapped_data_that_may_be_a_repetition_is_not_delivered() {
+    // No DSS of the server passes after 10,000 bytes: it repeats what lacks a DATA_ACK. Then the
+    // client's first data is acknowledged without a DSS.
+    let mut pair = Pair::new(1, Config::default(), one_path());
+    pair.to_write[SERVER] = 20_000;
+    pair.tamper = Some(Box::new(move |from, _, segment| {
+        if from == SERVER && segment.payload.offset >= 10_000 {
+            strip(segment);
+        }
+        true
+    }));
+    pair.connect();
+    pair.run_until(Instant::from_secs(5));
+    let read = pair.read[CLIENT];
+    assert!((10_000..20_000).contains(&read), "the rest waits for its mapping");
+    pair.tamper = Some(Box::new(|from, _, segment| {
+        if from == SERVER {
+            strip(segment);
+        }
+        true
+    }));
+    pair.to_write[CLIENT] = 1000;
+    pair.settle();
+    pair.run_until(Instant::from_secs(10));
+    assert_eq!((pair.read[CLIENT], pair.read_corrupted[CLIENT]), (read, 0));
+    let reset = Event::SubflowDown(PathId(0), Some(Failure::Middlebox));
+    assert!(pair.saw(CLIENT, &reset), "{:?}", pair.events);
+}
+
+#[test]
 fn connection_after_fallback_rejects_joins() {
     let mut pair = Pair::new(1, with_checksums(), two_paths()).keep_trace();
     pair.auto_join = false;

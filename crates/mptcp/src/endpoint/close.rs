@@ -69,7 +69,7 @@ impl<P: Payload> Endpoint<P> {
         let subflow = &mut self.subflows[i];
         subflow.finish(now);
         self.data_sender.on_subflow_ended(subflow.path());
-        if subflow.mappings().deadline().is_some() {
+        if subflow.mappings().waiting_since().is_some() {
             self.arm_mapping_timer();
         }
     }

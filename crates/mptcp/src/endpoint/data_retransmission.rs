@@ -101,6 +101,7 @@ impl<P: Payload> Endpoint<P> {
             }
         }
         if let Some(i) = idle
+            && !self.follow_fallback(now, i)
             && self.data_sender.repeat_first(&mut self.subflows[i], FRAGMENT_BYTES)
         {
             // Data offsets and subflow offsets differ from here on.

@@ -16,6 +16,8 @@ use wire::{Dss, Mapping, MptcpSignal, Payload};
 const MAX_MP_FAILS: u32 = 4;
 /// Shortest wait before an MP_FAIL is repeated.
 const MIN_MP_FAIL_WAIT: Duration = Duration::from_millis(100);
+/// Shortest time after which a peer repeats data that lacks a DATA_ACK (Linux `TCP_RTO_MIN`).
+const MIN_REPEAT_DELAY: Duration = Duration::from_millis(200);
 /// Segments that carry the infinite mapping, because some of them may be lost.
 const INFINITE_MAPPING_COPIES: u8 = 8;
 
@@ -208,11 +210,26 @@ impl<P: Payload> Endpoint<P> {
 
     /// Falls back if possible, or else resets subflow `i`.
     pub(super) fn fall_back_or_reset(&mut self, now: Instant, i: usize) {
-        // Unmapped data may be a retransmission.
-        if self.stays_contiguous(i) && !self.subflows[i].mappings().has_unmapped() {
+        if self.stays_contiguous(i) && self.is_unmapped_data_new(now, i) {
             self.fall_back_with_mapping(now);
         } else {
             self.reset_subflow(i, Failure::Middlebox, reset_reason::MIDDLEBOX_INTERFERENCE);
+        }
+    }
+
+    /// Unmapped data of subflow `i` repeats nothing: the peer has not waited long enough.
+    fn is_unmapped_data_new(&self, now: Instant, i: usize) -> bool {
+        let waiting_since = self.subflows[i].mappings().waiting_since();
+        waiting_since.is_none_or(|since| now.since(since) < MIN_REPEAT_DELAY)
+    }
+
+    /// Falls back if the peer has done so without a word, as Linux does when it finds data without
+    /// a mapping: it acknowledges data, and sends data, without a DSS.
+    pub(super) fn follow_silent_fallback(&mut self, now: Instant, i: usize) {
+        let subflow = &self.subflows[i];
+        let acknowledges = subflow.lacks_dss() && subflow.sender().una() > self.data_sender.una();
+        if acknowledges && self.stays_contiguous(i) && self.is_unmapped_data_new(now, i) {
+            self.fall_back_with_mapping(now);
         }
     }
 
@@ -265,6 +282,7 @@ impl<P: Payload> Endpoint<P> {
                 self.data_receiver.insert(at, piece);
             }
         }
+        self.arm_mapping_timer();
         self.advance_close(now);
     }
 }

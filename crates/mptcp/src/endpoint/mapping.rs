@@ -311,7 +311,7 @@ impl<P: Payload> Endpoint<P> {
         let next = subflow.receiver().next_offset();
         match subflow.mappings().unmapped_before(next, checksum) {
             0 => {
-                if subflow.mappings_mut().take_deadline().is_some() {
+                if subflow.mappings_mut().stop_waiting().is_some() {
                     self.arm_mapping_timer();
                 }
             }
@@ -320,10 +320,11 @@ impl<P: Payload> Endpoint<P> {
                 self.reset_subflow(i, Failure::Middlebox, reset_reason::MIDDLEBOX_INTERFERENCE);
             }
             _ => {
-                if subflow.mappings().deadline().is_none() {
-                    subflow.mappings_mut().start_deadline(now + MAPPING_TIMEOUT);
+                if subflow.mappings().waiting_since().is_none() {
+                    subflow.mappings_mut().start_waiting(now);
                     self.arm_mapping_timer();
                 }
+                self.follow_silent_fallback(now, i);
             }
         }
     }
@@ -331,8 +332,8 @@ impl<P: Payload> Endpoint<P> {
     /// Sets the mapping timer to the earliest deadline of the open subflows.
     pub(super) fn arm_mapping_timer(&mut self) {
         let open = self.subflows.iter().filter(|s| s.is_open());
-        let deadline = open.filter_map(|s| s.mappings().deadline()).min();
-        self.timers.set_or_stop(Timer::Mapping, deadline);
+        let first = open.filter_map(|s| s.mappings().waiting_since()).min();
+        self.timers.set_or_stop(Timer::Mapping, first.map(|since| since + MAPPING_TIMEOUT));
     }
 
     /// Resets the subflows whose in-order data has waited too long for its mapping; the data they
@@ -340,8 +341,9 @@ impl<P: Payload> Endpoint<P> {
     /// reached if the peer has sent everything.
     pub(super) fn on_mapping_timeout(&mut self, now: Instant) {
         for i in 0..self.subflows.len() {
-            let deadline = self.subflows[i].mappings_mut().take_deadline();
-            if deadline.is_some_and(|at| at <= now) {
+            let since = self.subflows[i].mappings().waiting_since();
+            if since.is_some_and(|since| since + MAPPING_TIMEOUT <= now) {
+                self.subflows[i].mappings_mut().stop_waiting();
                 self.reset_subflow(i, Failure::Middlebox, reset_reason::MIDDLEBOX_INTERFERENCE);
             }
         }

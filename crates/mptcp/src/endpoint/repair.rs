@@ -51,9 +51,7 @@ impl<P: Payload> Endpoint<P> {
         let without_dss = |s: &Subflow<P>| s.is_established() && s.lacks_dss();
         let Some(i) = self.subflows.iter().position(without_dss) else { return false };
         let max_tries = if self.has_other_with_dss(i) { 1 } else { MAX_REPAIRS_WITHOUT_DSS };
-        if !self.fallback.has_multipath_data() {
-            // The peer may have fallen back: a retransmission would corrupt its stream.
-            self.fall_back_or_reset(now, i);
+        if self.follow_fallback(now, i) {
             true
         } else if tries >= max_tries {
             self.reset_subflow(i, Failure::Middlebox, reset_reason::MIDDLEBOX_INTERFERENCE);
@@ -61,6 +59,16 @@ impl<P: Payload> Endpoint<P> {
         } else {
             false
         }
+    }
+
+    /// Falls back or resets subflow `i` if its acknowledgements lack a DSS and the peer may have
+    /// fallen back: a retransmission at data level would corrupt its stream. Returns true if it did.
+    pub(super) fn follow_fallback(&mut self, now: Instant, i: usize) -> bool {
+        let follows = self.subflows[i].lacks_dss() && !self.fallback.has_multipath_data();
+        if follows {
+            self.fall_back_or_reset(now, i);
+        }
+        follows
     }
 
     fn retransmit_missing_data(&mut self, now: Instant) {

@@ -75,7 +75,7 @@ impl<P: Payload> Endpoint<P> {
             return;
         }
         let (path, joined) = (subflow.path(), subflow.is_join());
-        let had_deadline = subflow.mappings().deadline().is_some();
+        let had_deadline = subflow.mappings().waiting_since().is_some();
         subflow.close();
         self.data_sender.on_subflow_ended(path);
         if had_deadline {

@@ -34,13 +34,13 @@ pub(crate) struct Mappings<P> {
     pending: Vec<Mapped>,
     /// Payload without a mapping, or with a mapping that is incomplete and has a checksum.
     unmapped: Unmapped<P>,
-    /// When payload in order has waited too long for its mapping.
-    deadline: Option<Instant>,
+    /// Since when payload in order waits for its mapping.
+    waiting_since: Option<Instant>,
 }
 
 impl<P: Payload> Mappings<P> {
     pub(super) fn new() -> Self {
-        Self { pending: Vec::new(), unmapped: Unmapped::new(), deadline: None }
+        Self { pending: Vec::new(), unmapped: Unmapped::new(), waiting_since: None }
     }
 
     /// Neither a mapping nor payload is kept.
@@ -102,12 +102,13 @@ impl<P: Payload> Mappings<P> {
     /// Drops all mappings and takes out all unmapped payload.
     pub(crate) fn take_all(&mut self) -> impl Iterator<Item = (u64, P)> + use<P> {
         self.pending.clear();
+        self.waiting_since = None;
         self.unmapped.take_all()
     }
     pub(super) fn clear(&mut self) {
         self.pending.clear();
         self.unmapped.clear();
-        self.deadline = None;
+        self.waiting_since = None;
     }
 
     /// Bytes before `next` without a mapping. With `checksums`, bytes of an incomplete mapping do
@@ -116,17 +117,17 @@ impl<P: Payload> Mappings<P> {
         self.unmapped.bytes_before(next, |at| checksums && self.find(at).is_some())
     }
 
-    /// When payload in order has waited too long for its mapping.
-    pub(crate) fn deadline(&self) -> Option<Instant> {
-        self.deadline
+    /// Since when payload in order waits for its mapping.
+    pub(crate) fn waiting_since(&self) -> Option<Instant> {
+        self.waiting_since
     }
-    /// Starts the deadline unless it runs.
-    pub(crate) fn start_deadline(&mut self, at: Instant) {
-        self.deadline.get_or_insert(at);
+    /// Payload in order waits for its mapping, from `now` on or earlier.
+    pub(crate) fn start_waiting(&mut self, now: Instant) {
+        self.waiting_since.get_or_insert(now);
     }
-    /// Stops the deadline and returns it.
-    pub(crate) fn take_deadline(&mut self) -> Option<Instant> {
-        self.deadline.take()
+    /// No payload in order waits any more. Returns since when it did.
+    pub(crate) fn stop_waiting(&mut self) -> Option<Instant> {
+        self.waiting_since.take()
     }
 
     /// Takes out the payload of the first mapping with a checksum that is complete.
