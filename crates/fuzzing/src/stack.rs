@@ -8,7 +8,7 @@ use units::{Duration, Instant, Seed};
 use wire::{Ecn, ip};
 
 const PORT: u16 = 443;
-const LIMITS: Limits = Limits { connections: 16, half_open: 4, memory: 100_000, read_ahead: 0 };
+const LIMITS: Limits = Limits { connections: 16, per_peer: 5, half_open: 4, memory: 100_000, read_ahead: 0 };
 /// Beyond its limit of memory a stack may hold a window for each connection.
 const MAX_MEMORY: u64 = LIMITS.memory + (LIMITS.connections as u64) * 70_000;
 
@@ -68,6 +68,11 @@ pub fn stack(bytes: &[u8]) {
         for host in &mut hosts {
             host.handle_timeout(now);
             assert!(host.len() <= LIMITS.connections && host.half_open() <= LIMITS.half_open);
+            for (v6, path, other) in
+                [(false, 0, 1), (false, 1, 1), (false, 0, 2), (false, 1, 2), (true, 0, 1), (true, 1, 1)]
+            {
+                assert!(host.opened_by(address(v6, path, other)) <= LIMITS.per_peer);
+            }
             assert!(host.memory() <= MAX_MEMORY, "{} bytes held", host.memory());
         }
     }

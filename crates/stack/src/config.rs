@@ -32,6 +32,9 @@ pub struct Limits {
     /// Connections, including ended ones that wait for late segments. One of the latter gives way
     /// to a new connection, unless the application has not read all of its data.
     pub connections: usize,
+    /// Connections that one peer has opened, including half-open and ended ones. Its oldest half-open or
+    /// ended one gives way to a new one, as above. A peer is an IPv4 address or an IPv6 network of 64 bits.
+    pub per_peer: usize,
     /// Accepted connections that have not completed their handshake. The oldest gives way to a new
     /// one.
     pub half_open: usize,
@@ -46,7 +49,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { connections: 65_536, half_open: 1024, memory: 1 << 30, read_ahead: 0 }
+        Self { connections: 65_536, per_peer: 8192, half_open: 1024, memory: 1 << 30, read_ahead: 0 }
     }
 }
 

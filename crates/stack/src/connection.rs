@@ -1,6 +1,7 @@
 //! One connection of a stack: the endpoint, and the four-tuples of its subflows.
 
 use crate::Tuple;
+use crate::peers::Peer;
 use bytes::Bytes;
 use core::net::IpAddr;
 use mptcp::{Endpoint, PathId};
@@ -28,6 +29,8 @@ pub(crate) struct Connection {
     pub(crate) timer: Option<Instant>,
     /// The connection is in the stack's queue of connections with something to send.
     pub(crate) is_ready: bool,
+    /// The peer, if it has opened the connection.
+    pub(crate) opened_by: Option<Peer>,
     /// The peer has not completed the handshake.
     pub(crate) is_half_open: bool,
     /// The application was told of data that it has not read.
@@ -48,14 +51,15 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    pub(crate) fn new(endpoint: Endpoint<Bytes>, is_half_open: bool) -> Self {
+    pub(crate) fn new(endpoint: Endpoint<Bytes>, opened_by: Option<Peer>) -> Self {
         Self {
             token: endpoint.token(),
             endpoint,
             paths: Vec::new(),
             timer: None,
             is_ready: false,
-            is_half_open,
+            opened_by,
+            is_half_open: opened_by.is_some(),
             readable_reported: false,
             write_blocked: false,
             is_released: false,

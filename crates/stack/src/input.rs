@@ -3,6 +3,7 @@
 use crate::Tuple;
 use crate::connection::{Connection, PathTuple};
 use crate::event::ConnectionId;
+use crate::peers::Peer;
 use crate::refusal::refuse;
 use crate::stack::Stack;
 use bytes::Bytes;
@@ -97,6 +98,10 @@ impl Stack {
     /// Accepts the SYN of a new connection. Returns false if it is to be refused.
     fn accept(&mut self, now: Instant, path: PathTuple, segment: &Segment<Bytes>) -> bool {
         let Some(config) = self.listener(path.tuple.local.port()).cloned() else { return false };
+        let peer = Peer::of(path.tuple.remote.ip());
+        if !self.make_room_of_peer(peer) {
+            return true;
+        }
         if self.half_open.len() >= self.limits.half_open {
             self.drop_oldest_half_open();
         }
@@ -105,7 +110,7 @@ impl Stack {
             return true;
         }
         let endpoint = Endpoint::server(config, self.next_randomness());
-        let id = self.insert(Connection::new(endpoint, true));
+        let id = self.insert(Connection::new(endpoint, Some(peer)));
         self.assign(id, PathId(0), path);
         self.deliver(now, id, PathId(0), segment);
         let connections = &self.connections;

@@ -2,11 +2,17 @@
 
 use crate::connection::Connection;
 use crate::event::{ConnectionId, OpenSubflow};
+use crate::peers::Peer;
 use crate::stack::Stack;
 use core::net::IpAddr;
 use mptcp::PathId;
 
 impl Stack {
+    /// Number of connections that the peer with an address has opened ([`Limits::per_peer`](crate::Limits)).
+    pub fn opened_by(&self, remote: IpAddr) -> usize {
+        self.peers.count(Peer::of(remote))
+    }
+
     /// In-order bytes of a connection that the application has not read; `None` if it is gone.
     pub fn unread(&self, id: ConnectionId) -> Option<u64> {
         self.connections.get(&id).map(Connection::unread)

@@ -18,6 +18,7 @@ mod input;
 mod inspect;
 mod memory;
 mod output;
+mod peers;
 mod ports;
 mod refusal;
 mod stack;

@@ -68,6 +68,9 @@ impl Stack {
             if matches!(event, Event::Connected(_)) && connection.is_half_open {
                 connection.is_half_open = false;
                 self.half_open.on_left();
+                if let Some(peer) = connection.opened_by {
+                    self.peers.on_established(peer, id);
+                }
                 let port = connection.paths.first().map_or(0, |path| path.tuple.local.port());
                 self.events.push_back((id, StackEvent::Accepted(port)));
             }
@@ -93,6 +96,9 @@ impl Stack {
             if !connection.is_ended && !connection.has_data_to_read() {
                 connection.is_ended = true;
                 self.ended.push_back(id);
+                if let Some(peer) = connection.opened_by {
+                    self.peers.on_ended(peer, id);
+                }
                 if self.ended.len() > 2 * self.connections.len() {
                     let connections = &self.connections;
                     self.ended.retain(|known| connections.contains_key(known));

@@ -7,6 +7,7 @@ use crate::entropy::Entropy;
 use crate::event::{ConnectError, ConnectionId, StackEvent, Statistics};
 use crate::half_open::HalfOpen;
 use crate::memory::Memory;
+use crate::peers::Peers;
 use crate::refusal::Refusal;
 use crate::starved::Starved;
 use bytes::Bytes;
@@ -48,6 +49,7 @@ pub struct Stack {
     /// Ended connections, oldest first.
     pub(crate) ended: VecDeque<ConnectionId>,
     pub(crate) half_open: HalfOpen,
+    pub(crate) peers: Peers,
     pub(crate) memory: Memory,
     pub(crate) starved: Starved,
     pub(crate) refusals: VecDeque<Refusal>,
@@ -81,6 +83,7 @@ impl Stack {
             ready: VecDeque::new(),
             ended: VecDeque::new(),
             half_open: HalfOpen::default(),
+            peers: Peers::default(),
             memory: Memory::new(limits.memory),
             starved: Starved::default(),
             refusals: VecDeque::new(),
@@ -126,7 +129,7 @@ impl Stack {
             return Err(ConnectError::Limit);
         }
         let (config, randomness) = (self.fit(config.into()), self.next_randomness());
-        let id = self.insert(Connection::new(Endpoint::client(config, randomness), false));
+        let id = self.insert(Connection::new(Endpoint::client(config, randomness), None));
         let ends =
             SubflowEnds { local_port: path.tuple.local.port(), remote_port: remote.port(), address_id: 0 };
         if let Some(connection) = self.connections.get_mut(&id) {

@@ -3,6 +3,7 @@
 use crate::config::Interface;
 use crate::connection::{Connection, PathTuple};
 use crate::event::{ConnectError, ConnectionId};
+use crate::peers::Peer;
 use crate::{Stack, Tuple, ports};
 use core::net::{IpAddr, SocketAddr};
 use mptcp::{Config, PathId, Randomness};
@@ -50,8 +51,9 @@ impl Stack {
             connection.token = connection.endpoint.token();
             self.tokens.insert(connection.token, id);
         }
-        if connection.is_half_open {
+        if let Some(peer) = connection.opened_by {
             self.half_open.push(id);
+            self.peers.insert(peer, id);
         }
         self.connections.insert(id, connection);
         id
@@ -77,6 +79,18 @@ impl Stack {
         true
     }
 
+    /// Makes room for a connection that a peer opens: its oldest half-open or ended one may have to go.
+    /// Returns false without room.
+    pub(crate) fn make_room_of_peer(&mut self, peer: Peer) -> bool {
+        while self.peers.count(peer) >= self.limits.per_peer {
+            let Some(id) = self.peers.oldest_yielding(peer) else { return false };
+            let is_half_open = self.connections.get(&id).is_some_and(|known| known.is_half_open);
+            self.statistics.half_open_dropped += u64::from(is_half_open);
+            self.remove(id);
+        }
+        true
+    }
+
     /// Forgets a connection.
     pub(crate) fn remove(&mut self, id: ConnectionId) {
         let Some(connection) = self.connections.remove(&id) else { return };
@@ -93,6 +107,9 @@ impl Stack {
         }
         if connection.is_half_open {
             self.half_open.on_left();
+        }
+        if let Some(peer) = connection.opened_by {
+            self.peers.remove(peer, id);
         }
         self.memory.update(connection.held, 0);
     }

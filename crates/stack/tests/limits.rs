@@ -63,6 +63,36 @@ fn connections_beyond_the_limit_are_ignored_or_refused() {
 }
 
 #[test]
+fn connections_of_one_peer_leave_places_for_others() {
+    let mut stack = server(Limits { connections: 10, per_peer: 3, ..Limits::default() });
+    let peer = address(false, 0, CLIENT);
+    for port in 1..=3 {
+        open_tcp(&mut stack, port);
+    }
+    stack.receive(Instant::ZERO, 0, &syn(4), false);
+    assert_eq!((stack.opened_by(peer), answers(&mut stack)), (3, 0), "the peer tries again later");
+    let opening = Segment::new((5, PORT), 1, 0, Flags::SYN, 1000);
+    stack.receive(Instant::ZERO, 0, &packet(address(false, 0, 7), &opening), false);
+    assert_eq!((stack.len(), answers(&mut stack)), (4, 1));
+    // An end of one of them makes room.
+    stack.receive(Instant::ZERO, 0, &segment(2, 1, Flags::RST), false);
+    answers(&mut stack);
+    stack.receive(Instant::ZERO, 0, &syn(4), false);
+    assert_eq!((stack.opened_by(peer), answers(&mut stack)), (3, 1));
+}
+
+#[test]
+fn half_open_connection_of_a_peer_gives_way_to_its_next_one() {
+    let mut stack = server(Limits { per_peer: 3, ..Limits::default() });
+    open_tcp(&mut stack, 1);
+    for port in 2..=100 {
+        stack.receive(Instant::ZERO, 0, &syn(port), false);
+        assert_eq!(answers(&mut stack), 1);
+    }
+    assert_eq!((stack.len(), stack.half_open(), stack.statistics().half_open_dropped), (3, 2, 97));
+}
+
+#[test]
 fn port_of_an_ended_subflow_opens_a_new_connection() {
     let mut stack = server(Limits::default());
     stack.receive(Instant::ZERO, 0, &syn(7), false);
