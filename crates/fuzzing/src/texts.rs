@@ -9,7 +9,7 @@ use papers::emtcp::calibration::Calibration;
 use policy::PolicyConfig;
 use qoe::{EMOS_MAX, Linear, Mok, PSNR_CLAMP_DB, PsnrSeries, Viewing, emos};
 use radio::{InterfaceKind, Origin, Profile};
-use scenario::{Scenario, Setting};
+use scenario::{Crowd, Scenario, Setting};
 use units::{Bitrate, Bytes, Duration, Energy, Power, UnitError};
 
 /// Fuzz target: link traces in each format and with automatic detection of the format, with chosen
@@ -89,17 +89,42 @@ pub fn policy_map(bytes: &[u8]) {
     }
 }
 
-/// Fuzz target: a scenario. The files that it names contain the same text, or do not exist.
+/// Most devices whose values are drawn.
+const MAX_DRAWN_DEVICES: usize = 100;
+
+/// Fuzz target: scenarios of one or several devices, with the files that they name.
 pub fn scenario(bytes: &[u8]) {
+    let Ok(text) = core::str::from_utf8(bytes) else {
+        let nothing = |_: &str| Err("no such file".to_owned());
+        assert!(Scenario::parse_bytes("fuzz.toml", bytes, &nothing).is_err());
+        return;
+    };
     let files = |path: &str| match path.len() % 3 {
         0 => Err("no such file".to_owned()),
         1 => Ok("1 2\n2 3\n".to_owned()),
-        _ => Ok(String::from_utf8_lossy(bytes).into_owned()),
+        _ => Ok(text.to_owned()),
     };
-    match Scenario::parse_bytes("fuzz.toml", bytes, &files) {
-        Ok(scenario) => assert_eq!(Ok(&scenario), Scenario::parse_bytes("fuzz.toml", bytes, &files).as_ref()),
-        Err(problems) => assert!(!problems.is_empty(), "rejected without a message"),
+    let one = Scenario::parse("fuzz.toml", text, &files);
+    match Scenario::parse_any("fuzz.toml", text, &files) {
+        Ok(scenario) => match &scenario.crowd {
+            Some(crowd) => {
+                assert!(one.is_err(), "several devices are not a scenario of one");
+                check_devices(&scenario, crowd);
+            }
+            None => assert_eq!(Ok(&scenario), one.as_ref()),
+        },
+        Err(problems) => assert!(!problems.is_empty() && one.is_err(), "rejected without a message"),
     }
+}
+
+/// Checks that each device is drawn once, and in the same way again.
+fn check_devices(scenario: &Scenario, crowd: &Crowd) {
+    if crowd.count() > MAX_DRAWN_DEVICES {
+        return;
+    }
+    let drawn = crowd.draw(scenario.experiment.seed);
+    assert_eq!((drawn.devices.len(), crowd.device_names().count()), (crowd.count(), crowd.count()));
+    assert_eq!(drawn.devices, crowd.draw(scenario.experiment.seed).devices);
 }
 
 /// Fuzz target: a calibration.

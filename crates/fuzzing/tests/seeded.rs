@@ -12,11 +12,12 @@ fn env_number(name: &str, default: u64) -> u64 {
 }
 
 /// Texts, mostly valid, from which mutations start.
-const TEXTS: [&str; 24] = [
+const TEXTS: [&str; 25] = [
     include_str!("../../../scenarios/emtcp-paper.toml"),
     include_str!("../../../scenarios/shared-cells.toml"),
     include_str!("../../../scenarios/generated-channel.toml"),
     include_str!("../../../scenarios/silent-outage.toml"),
+    include_str!("../../../scenarios/cafe.toml"),
     include_str!("../../../scenarios/handover.toml"),
     include_str!("../../../crates/cli/tests/data/lte.csv"),
     "1\n2\n2\n5\n",
