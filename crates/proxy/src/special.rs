@@ -13,7 +13,7 @@ pub(crate) const NAT64_LENGTHS: [u8; 6] = [32, 40, 48, 56, 64, 96];
 /// and client) and ISATAP (RFC 5214). The prefix length of a local NAT64 prefix (64:ff9b:1::/48) is
 /// unknown, so each one counts.
 pub(crate) fn embedded_ipv4(address: IpAddr, nat64: &[Network]) -> impl Iterator<Item = Ipv4Addr> {
-    let mut found = [None; 8];
+    let mut found = [None; 5];
     if let IpAddr::V6(address) = address {
         let octets = address.octets();
         let segments = address.segments();
@@ -37,12 +37,12 @@ pub(crate) fn embedded_ipv4(address: IpAddr, nat64: &[Network]) -> impl Iterator
         if matches!(segments, [.., 0 | 0x200, 0x5efe, _, _]) {
             found[4] = Some(last);
         }
-        let within = |prefix: &&Network| prefix.contains(address.into());
-        for (slot, prefix) in found[5..].iter_mut().zip(nat64.iter().filter(within)) {
-            *slot = Some(translated(octets, prefix.prefix()));
-        }
     }
-    found.into_iter().flatten()
+    let behind = move |prefix: &Network| match address {
+        IpAddr::V6(six) if prefix.contains(address) => Some(translated(six.octets(), prefix.prefix())),
+        _ => None,
+    };
+    found.into_iter().flatten().chain(nat64.iter().filter_map(behind))
 }
 
 fn joined(high: u16, low: u16) -> Ipv4Addr {
@@ -237,6 +237,14 @@ mod tests {
         for address in ["10.1.2.3", "2606:4700::10.1.2.3", "2001:db9::a01:203"] {
             assert_eq!(embedded_ipv4(ip(address), &nat64).count(), 0, "{address}");
         }
+    }
+
+    #[test]
+    fn every_one_of_nested_nat64_prefixes_counts() {
+        let nat64 = NAT64_LENGTHS.map(|length| format!("2001:db8::/{length}").parse().unwrap());
+        let found: Vec<_> = embedded_ipv4(ip("2001:db8::10.1.2.3"), &nat64).collect();
+        assert_eq!(found.len(), NAT64_LENGTHS.len());
+        assert!(found.contains(&"10.1.2.3".parse().unwrap()), "{found:?}");
     }
 
     /// The examples of RFC 6052, section 2.4.
