@@ -303,3 +303,7 @@ async fn accept(shared: Arc<Shared>, listen: Listen, listener: Arc<TcpListener>)
         }
     }
 }
+
+#[cfg(test)]
+#[path = "listener_tests.rs"]
+mod tests;
