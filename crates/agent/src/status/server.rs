@@ -2,9 +2,10 @@
 //!
 //! hyper runs on a thread of its own, so a slow client never delays the agent. That thread passes
 //! each request over a channel, and the agent's thread answers it in [`Server::serve`]. The UNIX
-//! socket serves all paths. TCP serves only `/metrics`, because any local user can connect there, and
-//! reports of players with a token ([`PlayerPort`]).
+//! socket serves all paths. TCP serves only `/metrics`, because any local user can connect there, if
+//! `Host` is an address ([`names_this_host`]), and reports of players with a token ([`PlayerPort`]).
 
+use super::gate::names_this_host;
 use super::listeners::{Listeners, bind_tcp};
 use super::player_port::PlayerPort;
 use crate::Error;
@@ -225,6 +226,11 @@ pub(super) struct Handler {
 
 impl Handler {
     async fn handle(&self, request: Request<Incoming>, access: Access) -> Response<Full<Bytes>> {
+        let fields: Vec<(&str, &[u8])> =
+            request.headers().iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
+        if access == Access::MetricsOnly && !names_this_host(&fields) {
+            return rejection((StatusCode::FORBIDDEN, "`Host` must be an address or localhost\n"));
+        }
         match parse_query(&request, access) {
             Ok(query) => self.ask(query).await,
             Err(error) => rejection(error),

@@ -96,11 +96,31 @@ fn tcp_serves_only_metrics() {
     with_server(true, CONNECTION_TIMEOUT, |_, address| {
         let code = |method: &str, path: &str| {
             let stream = TcpStream::connect(address.unwrap()).unwrap();
-            status_code(stream, &format!("{method} {path} HTTP/1.1\r\n\r\n"))
+            status_code(stream, &format!("{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:9464\r\n\r\n"))
         };
         assert_eq!(code("GET", "/metrics"), "200");
         assert_eq!(code("GET", "/status"), "404");
         assert_eq!(code("POST", "/metrics"), "405");
+    });
+}
+
+#[test]
+fn metrics_port_refuses_other_host_names() {
+    with_server(true, CONNECTION_TIMEOUT, |_, address| {
+        let code = |fields: &str| {
+            let stream = TcpStream::connect(address.unwrap()).unwrap();
+            status_code(stream, &format!("GET /metrics HTTP/1.1\r\n{fields}\r\n"))
+        };
+        for host in ["127.0.0.1:9464", "127.0.0.1", "localhost:9464", "LOCALHOST", "[::1]:9464"] {
+            assert_eq!(code(&format!("Host: {host}\r\n")), "200", "{host}");
+        }
+        for host in
+            ["evil.example", "evil.example:9464", "127.0.0.1.evil.example", "localhost.evil.example", ""]
+        {
+            assert_eq!(code(&format!("Host: {host}\r\n")), "403", "{host}");
+        }
+        assert_eq!(code(""), "403");
+        assert_eq!(code("Host: localhost\r\nHost: evil.example\r\n"), "403");
     });
 }
 
@@ -116,7 +136,8 @@ fn players_report_on_unix_socket_only() {
         assert_eq!(unix("POST /player HTTP/1.1\r\n\r\n"), "400");
         assert_eq!(unix("GET /player HTTP/1.1\r\n\r\n"), "404");
         let tcp = TcpStream::connect(address.unwrap()).unwrap();
-        assert_eq!(status_code(tcp, &state.message()), "405");
+        let report = state.message().replace("Host: agent", "Host: localhost");
+        assert_eq!(status_code(tcp, &report), "405");
     });
 }
 
@@ -160,7 +181,10 @@ fn silent_connections_displace_only_each_other() {
         let address = address.unwrap();
         let silent: Vec<_> = (0..145).map(|_| TcpStream::connect(address).unwrap()).collect();
         let start = StdInstant::now();
-        let metrics = exchange(TcpStream::connect(address).unwrap(), "GET /metrics HTTP/1.1\r\n\r\n");
+        let metrics = exchange(
+            TcpStream::connect(address).unwrap(),
+            "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        );
         assert!(metrics.starts_with("HTTP/1.1 200 OK\r\n"));
         assert_eq!(query(path, "/status").unwrap(), "{}", "the UNIX socket has slots of its own");
         assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());

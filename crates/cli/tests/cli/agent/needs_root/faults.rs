@@ -168,7 +168,7 @@ fn silent_connections_do_not_starve_the_metrics_port() {
             let start = Instant::now();
             let mut scraper = connect();
             scraper.set_read_timeout(Some(Duration::from_secs(4))).expect("a socket");
-            scraper.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").expect("it is open");
+            scraper.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").expect("it is open");
             let mut text = String::new();
             scraper.read_to_string(&mut text).expect("an answer in time");
             assert!(text.contains("tandem_agent_running_seconds"), "{text}");
