@@ -2,6 +2,7 @@
 
 use core::fmt;
 use serde::Deserialize;
+use std::sync::Arc;
 use units::{Bitrate, Bytes, Duration};
 
 /// A video in segments, each encoded at several bitrates.
@@ -12,10 +13,10 @@ pub struct Manifest {
     /// Duration of the longest segment.
     segment: Duration,
     /// Duration of each segment; empty if all are equal.
-    lengths: Vec<Duration>,
+    lengths: Arc<[Duration]>,
     bitrates: Vec<Bitrate>,
-    /// One row per segment, with one size per level.
-    sizes: Vec<Vec<Bytes>>,
+    /// One row per segment, with one size per level. Shared by clones: each of many players has one.
+    sizes: Arc<[Vec<Bytes>]>,
 }
 
 /// Error of reading a manifest. Prints as `file:line:column: message`, without an unknown position.
@@ -96,7 +97,7 @@ impl Manifest {
                 return Err(format!("segment {index}, level {level}: expected a size above 0, found 0"));
             }
         }
-        Ok(Self { segment, lengths: Vec::new(), bitrates, sizes })
+        Ok(Self { segment, lengths: Arc::default(), bitrates, sizes: sizes.into() })
     }
 
     /// A manifest of segments with these durations, one per row of sizes.
@@ -119,7 +120,7 @@ impl Manifest {
             return Err(format!("segment {index}: expected some length, found 0 ms"));
         }
         let longest = lengths.iter().copied().max().unwrap_or(Duration::ZERO);
-        Ok(Self { lengths, ..Self::new(longest, bitrates, sizes)? })
+        Ok(Self { lengths: lengths.into(), ..Self::new(longest, bitrates, sizes)? })
     }
 
     /// The video with a single level, limited to the highest; it becomes level 0.
@@ -127,7 +128,7 @@ impl Manifest {
         let level = level.min(self.highest());
         Self {
             segment: self.segment,
-            lengths: self.lengths.clone(),
+            lengths: Arc::clone(&self.lengths),
             bitrates: vec![self.bitrates[level]],
             sizes: self.sizes.iter().map(|row| vec![row[level]]).collect(),
         }
@@ -220,6 +221,14 @@ impl Manifest {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Each of thousands of devices has a player with a manifest.
+    #[test]
+    fn players_share_the_sizes_of_a_video() {
+        let (rates, sizes) = (vec![Bitrate::from_mbps(1.0)], vec![vec![Bytes::new(5)]; 2]);
+        let manifest = Manifest::new(Duration::from_millis(2000), rates, sizes).unwrap();
+        assert!(core::ptr::eq(&*manifest.clone().sizes, &*manifest.sizes));
+    }
 
     fn read(text: &str) -> Result<Manifest, String> {
         Manifest::from_json("m.json", text).map_err(|error| error.to_string())

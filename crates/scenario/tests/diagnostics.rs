@@ -201,6 +201,14 @@ fn policy_without_required_radio() {
 }
 
 #[test]
+fn videos_that_are_too_long_in_sum() {
+    let video = "kind = \"video\"\nmanifest = { bitrates = \"2Mbps\", duration = \"1200000s\" }";
+    let two = format!("{video}\n\n[[traffic]]\n{video}");
+    insta::assert_snapshot!(diagnostics_with("kind = \"cbr\"\nrate = \"2Mbps\"", &two));
+    parse(&VALID.replacen("kind = \"cbr\"\nrate = \"2Mbps\"", video, 1)).expect("one of them is not");
+}
+
+#[test]
 fn missing_tables() {
     insta::assert_snapshot!(diagnostics("duration = \"1s\"\n[[traffic]]\nkind = \"bulk\"\n"));
     insta::assert_snapshot!(diagnostics("duration = \"1s\"\npath = []\ntraffic = []\n"));

@@ -94,6 +94,7 @@ pub(crate) fn build(root: &Fields, problems: &mut Problems<'_>, files: &dyn File
         used_traces: Vec::new(),
         profiles: BTreeMap::new(),
         manifests: BTreeMap::new(),
+        segments: 0,
     };
     if core::ptr::eq(root.table, &raw const CROWD) { builder.crowd(root) } else { builder.scenario(root) }
 }
@@ -106,6 +107,8 @@ struct Builder<'a, 'f> {
     used_traces: Vec<UsedTrace>,
     profiles: BTreeMap<String, Option<Arc<::radio::Profile>>>,
     manifests: BTreeMap<String, Option<abr::Manifest>>,
+    /// Segments of the videos of constant bitrate so far.
+    segments: u64,
 }
 
 impl Builder<'_, '_> {

@@ -9,7 +9,7 @@ use schema::node::{Fields, Node};
 use std::sync::Arc;
 use units::{Bitrate, Bytes, Duration};
 
-/// Maximum number of segments of a video.
+/// Maximum number of segments of all videos of constant bitrate.
 const MAX_SEGMENTS: u64 = 1_000_000;
 
 impl Builder<'_, '_> {
@@ -97,10 +97,11 @@ impl Builder<'_, '_> {
         let duration = fields.time("duration")?;
         let segment = fields.time("segment").unwrap_or(Duration::from_secs(2)).max(Duration::from_nanos(1));
         let count = duration.as_nanos() / segment.as_nanos();
-        if !duration.as_nanos().is_multiple_of(segment.as_nanos()) || count > MAX_SEGMENTS {
+        self.segments = self.segments.saturating_add(count);
+        if !duration.as_nanos().is_multiple_of(segment.as_nanos()) || self.segments > MAX_SEGMENTS {
             self.problems
                 .add(fields.span("duration"), format!("{duration} in segments of {segment}"))
-                .expected(format!("a whole number of segments, at most {MAX_SEGMENTS}"))
+                .expected(format!("a whole number of segments, at most {MAX_SEGMENTS} in all videos"))
                 .hint("`segment` sets the length of a segment");
             return None;
         }
