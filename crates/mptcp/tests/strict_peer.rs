@@ -61,6 +61,50 @@ fn reset_for_no_subflow_has_the_numbers_of_rfc_9293() {
     assert_eq!(reset_for(Flags::FIN), (Flags::RST.with(Flags::ACK), 0, 111));
 }
 
+/// A forged segment of the client with a sequence number amid 10,000 bytes that the server has
+/// received, and what the server does with 10,000 more.
+fn forge(config: Config, forge: fn(&mut Segment<Span>)) -> Pair {
+    let mut pair = Pair::new(1, config, vec![PathModel::clean(5)]).keep_trace();
+    pair.to_write[CLIENT] = 10_000;
+    pair.connect();
+    pair.run_until(Instant::from_secs(1));
+    let last = pair.trace.iter().rfind(|s| s.from == CLIENT && s.segment.payload.len > 0);
+    let mut segment = last.expect("data of the client").segment.clone();
+    (segment.payload, segment.timestamps, segment.dss) = (Span::default(), None, None);
+    segment.seq -= 1000;
+    forge(&mut segment);
+    pair.ends[SERVER].handle_segment(pair.now, PathId(0), segment);
+    pair.to_write[CLIENT] = 10_000;
+    pair.close_when_done = [true, true];
+    pair.settle();
+    pair.run_until(Instant::from_secs(5));
+    pair
+}
+
+#[test]
+fn fin_amid_received_data_is_ignored() {
+    for (config, mode) in
+        [(Config::default(), Mode::Mptcp), (Config { mptcp: false, ..Config::default() }, Mode::Tcp)]
+    {
+        let pair = forge(config, |segment| segment.flags = Flags::FIN.with(Flags::ACK));
+        assert_eq!((pair.read[SERVER], pair.ends[SERVER].mode()), (20_000, mode), "{:?}", pair.events);
+        assert!(pair.saw(CLIENT, &Event::Closed) && pair.saw(SERVER, &Event::Closed));
+    }
+}
+
+#[test]
+fn signal_before_the_window_does_not_end_a_subflow() {
+    let pair = forge(Config::default(), |segment| {
+        segment.signal = Some(MptcpSignal::RemoveAddress { ids: [0; 8], count: 1 });
+    });
+    assert_eq!((pair.read[SERVER], pair.ends[SERVER].mode()), (20_000, Mode::Mptcp), "{:?}", pair.events);
+    let pair = forge(Config::default(), |segment| {
+        let mapping = Some(wire::Mapping { dsn: 0, ssn: 1, len: 0, checksum: None });
+        segment.dss = Some(wire::Dss { mapping, ..wire::Dss::default() });
+    });
+    assert_eq!((pair.read[SERVER], pair.ends[SERVER].mode()), (20_000, Mode::Mptcp), "{:?}", pair.events);
+}
+
 #[test]
 fn client_that_closes_before_it_is_answered_sends_a_data_fin() {
     let mut pair = pair();

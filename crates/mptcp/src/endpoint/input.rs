@@ -150,10 +150,17 @@ impl<P: Payload> Endpoint<P> {
         }
         let Some((offset, ack)) = self.check_sequence(now, i, segment) else { return };
         self.update_clocks(now, i, (offset, ack), segment);
-        let is_old = offset < self.subflows[i].receiver().next_offset();
+        let receiver = self.subflows[i].receiver();
+        let is_old = offset < receiver.next_offset();
+        let is_outdated = receiver.is_acknowledged(offset + segment.payload.len() as u64);
+        let is_ignored = |signal| match signal {
+            MptcpSignal::FastClose { .. } => is_old,
+            MptcpSignal::RemoveAddress { .. } => is_outdated,
+            _ => false,
+        };
         if let Some(signal) = segment.signal
             && !self.ended
-            && !(is_old && matches!(signal, MptcpSignal::FastClose { .. }))
+            && !is_ignored(signal)
         {
             self.on_signal(now, i, &signal, segment);
             if self.subflows[i].is_closed() {
@@ -380,7 +387,13 @@ impl<P: Payload> Endpoint<P> {
         }
         let subflow = &mut self.subflows[i];
         if segment.flags.has(Flags::FIN) {
-            subflow.receiver_mut().on_fin(offset + len);
+            let receiver = subflow.receiver_mut();
+            if offset + len >= receiver.next_offset() {
+                receiver.on_fin(offset + len);
+            } else {
+                // A repetition, or a forgery amid received data (RFC 9293, section 3.10.7.4).
+                receiver.request_ack();
+            }
         }
         if len > 0 {
             let mss = subflow.max_payload();

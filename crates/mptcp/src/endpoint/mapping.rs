@@ -43,7 +43,8 @@ impl<P: Payload> Endpoint<P> {
         if map.len > 0 {
             return self.on_mapping(now, i, offset, segment, dss);
         }
-        if !dss.data_fin {
+        let end = offset + segment.payload.len() as u64;
+        if !dss.data_fin && !self.subflows[i].receiver().is_acknowledged(end) {
             self.on_infinite_mapping(now, i);
         }
         None
@@ -186,7 +187,9 @@ impl<P: Payload> Endpoint<P> {
         let has_data = !segment.payload.is_empty();
         // The FIN may end the whole stream of a peer that has fallen back; a FIN in answer would
         // then end this one.
-        let early_fin = segment.flags.has(Flags::FIN) && !subflow.is_join() && !self.is_data_closed();
+        let is_new = offset + segment.payload.len() as u64 >= subflow.receiver().next_offset();
+        let fin = segment.flags.has(Flags::FIN) && is_new;
+        let early_fin = fin && !subflow.is_join() && !self.is_data_closed();
         let acks_data = ack > subflow.sender().una().max(1);
         if server_without_mptcp || has_data && self.has_received_nothing() && self.stays_contiguous(i) {
             self.fall_back_with_mapping(now);

@@ -102,6 +102,12 @@ impl Receiver {
         self.next
     }
 
+    /// This end has acknowledged more than the bytes before `end`: a segment that ends there is out of
+    /// the window (RFC 9293, section 3.10.7.4; Linux `rcv_wup`).
+    pub(crate) fn is_acknowledged(&self, end: u64) -> bool {
+        end < self.acks.last_sent
+    }
+
     /// `len` bytes arrived in order, with nothing beyond a gap.
     #[inline]
     pub(crate) fn advance(&mut self, len: u64) {
