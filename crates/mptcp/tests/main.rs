@@ -9,6 +9,7 @@ mod decoded;
 mod fallback;
 mod fast_paths;
 mod fastclose;
+mod gaps;
 mod handshake;
 mod pair;
 mod paths;

@@ -38,7 +38,8 @@ pub struct Limits {
     /// Accepted connections that have not completed their handshake. The oldest gives way to a new
     /// one.
     pub half_open: usize,
-    /// Bytes in the send and receive buffers of all connections. Beyond it, connections that hold
+    /// Memory of the send and receive buffers of all connections, in bytes, with an overhead for each
+    /// received piece. Beyond it, connections that hold
     /// more than an equal part can neither write nor receive.
     pub memory: u64,
     /// Bytes of a connection that are read for its application as soon as they are in order, before

@@ -10,6 +10,8 @@ use units::Instant;
 
 /// Most four-tuples of a connection, used by open and by recent subflows.
 const MAX_PATHS: usize = 32;
+/// Memory of a received piece beside its bytes: allocation, shared counter and place in a queue.
+const PIECE_OVERHEAD_BYTES: u64 = 128;
 
 /// A four-tuple and the interface of its local address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,10 +73,12 @@ impl Connection {
         }
     }
 
-    /// Bytes in the send and receive buffers.
+    /// Memory of the send and receive buffers, in bytes.
     pub(crate) fn buffered(&self) -> u64 {
         let endpoint = &self.endpoint;
-        self.unread()
+        let pieces = endpoint.received_pieces() + self.read_ahead.len();
+        PIECE_OVERHEAD_BYTES * pieces as u64
+            + self.unread()
             + endpoint.out_of_order()
             + endpoint.unmapped()
             + endpoint.written().saturating_sub(endpoint.acknowledged())

@@ -10,6 +10,8 @@ use wire::{Dss, Flags, MptcpSignal, Segment, ip, tcp};
 
 const PORT: u16 = 5201;
 const UNREAD_BYTES: u64 = 20_000;
+/// Memory that counts for each piece beside its bytes.
+const PIECE_OVERHEAD: u64 = 128;
 
 /// A packet from a client that sends only SYNs.
 fn syn(port: u16) -> Vec<u8> {
@@ -198,7 +200,8 @@ fn data_without_a_mapping_counts_as_memory() {
     ack.dss = Some(Dss { data_ack: Some(0), ..Dss::default() });
     stack.receive(Instant::ZERO, 0, &packet(client, &ack), false);
     answers(&mut stack);
-    assert_eq!(stack.memory(), 700);
+    // The piece, and its range of the subflow.
+    assert_eq!(stack.memory(), 700 + 2 * PIECE_OVERHEAD);
 }
 
 /// Opens a connection of plain TCP from a port of the client. Returns the client's next acknowledgement.
@@ -236,11 +239,25 @@ fn data_that_fills_a_gap_is_accepted_without_memory() {
         stack.receive(Instant::ZERO, 0, &data(7, start, next, 700), false);
         answers(&mut stack);
     }
-    assert_eq!((stack.memory(), stack.statistics().no_memory), (1400, 1), "data beyond the gap is limited");
+    // Two pieces, in one range of the subflow.
+    let held = 1400 + 3 * PIECE_OVERHEAD;
+    assert_eq!((stack.memory(), stack.statistics().no_memory), (held, 1), "data beyond the gap is limited");
     stack.receive(Instant::ZERO, 0, &data(7, 1, next, 700), false);
     answers(&mut stack);
     let read: usize = core::iter::from_fn(|| stack.read(id, usize::MAX)).map(|piece| piece.len()).sum();
     assert_eq!(read, 2100);
+}
+
+#[test]
+fn tiny_pieces_count_with_the_memory_that_they_take() {
+    const LIMIT: u64 = 20_000;
+    let (mut stack, _, next) = with_tcp_connection(LIMIT);
+    for n in 0..1000 {
+        stack.receive(Instant::ZERO, 0, &data(7, 2 + 2 * n, next, 1), false);
+        answers(&mut stack);
+    }
+    let dropped = stack.statistics().no_memory;
+    assert!(stack.memory() < LIMIT + 500 && dropped > 900, "{} {dropped}", stack.memory());
 }
 
 #[test]

@@ -40,7 +40,7 @@ impl<P: Payload> Endpoint<P> {
         if !same_window || acked + window > self.data_sender.window_end() {
             return false;
         }
-        if !self.data_receiver.insert(data, segment.payload.clone()) {
+        if !self.data_receiver.accept(data, segment.payload.clone()) {
             return false;
         }
         let delay = self.config.delayed_ack;

@@ -56,6 +56,10 @@ impl<T> InlineQueue<T> {
         if self.rest.is_empty() { self.first.as_mut() } else { self.rest.back_mut() }
     }
 
+    pub(super) fn len(&self) -> usize {
+        usize::from(self.first.is_some()) + self.rest.len()
+    }
+
     /// Iterates from the front.
     pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
         self.first.iter().chain(&self.rest)
@@ -82,7 +86,7 @@ mod tests {
                 }
                 prop_assert_eq!(inline.back_mut(), queue.back_mut());
                 prop_assert_eq!(inline.front_mut(), queue.front_mut());
-                prop_assert!(inline.iter().eq(&queue));
+                prop_assert!(inline.iter().eq(&queue) && inline.len() == queue.len());
             }
         }
 

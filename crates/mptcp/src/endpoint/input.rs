@@ -368,8 +368,10 @@ impl<P: Payload> Endpoint<P> {
                 self.subflows[i].receiver_mut().request_ack();
                 return;
             }
-            if !self.place_payload(now, i, offset, segment.payload.clone(), mapped) {
-                // Data beyond the window is not accepted, so it is not acknowledged.
+            let receiver = self.subflows[i].receiver();
+            let fits = offset <= receiver.next_offset() || !receiver.is_full();
+            if !fits || !self.place_payload(now, i, offset, segment.payload.clone(), mapped) {
+                // Data without room is not accepted, so it is not acknowledged.
                 self.subflows[i].receiver_mut().request_ack();
                 return;
             }

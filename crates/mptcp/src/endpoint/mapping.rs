@@ -260,10 +260,10 @@ impl<P: Payload> Endpoint<P> {
         mapped: Option<Mapped>,
     ) -> bool {
         if !self.handshake.is_mptcp() {
-            return self.data_receiver.insert(offset, payload);
+            return self.data_receiver.accept(offset, payload);
         }
         if let Some(map) = mapped {
-            return self.data_receiver.insert(map.data + (offset - map.subflow), payload);
+            return self.data_receiver.accept(map.data + (offset - map.subflow), payload);
         }
         let placed = self.place_by_kept_mappings(i, offset, payload);
         if placed {
@@ -294,7 +294,7 @@ impl<P: Payload> Endpoint<P> {
                 break;
             };
             let cut = (map.end() - at).min(rest.len() as u64) as usize;
-            if !self.data_receiver.insert(map.data + (at - map.subflow), rest.slice(0, cut)) {
+            if !self.data_receiver.accept(map.data + (at - map.subflow), rest.slice(0, cut)) {
                 return false;
             }
             rest = rest.slice(cut, rest.len());

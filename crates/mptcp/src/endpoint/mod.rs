@@ -344,6 +344,12 @@ impl<P: Payload> Endpoint<P> {
         self.subflows.iter().map(|subflow| subflow.mappings().unmapped_bytes()).sum()
     }
 
+    /// Pieces of received data, ranges and mappings held. Each costs memory beside its bytes.
+    pub fn received_pieces(&self) -> usize {
+        let of_subflow = |s: &Subflow<P>| s.mappings().len() + s.receiver().ranges();
+        self.data_receiver.pieces() + self.subflows.iter().map(of_subflow).sum::<usize>()
+    }
+
     /// In-order bytes that the application has not read.
     pub fn unread(&self) -> u64 {
         self.data_receiver.unread()

@@ -52,6 +52,10 @@ impl<P: Payload> Mappings<P> {
     pub(crate) fn unmapped_bytes(&self) -> u64 {
         self.unmapped.bytes()
     }
+    /// Pieces of unmapped payload, and mappings.
+    pub(crate) fn len(&self) -> usize {
+        self.unmapped.len() + self.pending.len()
+    }
     #[inline]
     pub(crate) fn has_unmapped(&self) -> bool {
         !self.unmapped.is_empty()

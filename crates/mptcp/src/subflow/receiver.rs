@@ -7,6 +7,8 @@ use wire::SackBlocks;
 
 /// Segments acknowledged at once at the start (Linux `TCP_MAX_QUICKACKS`).
 const QUICK_ACKS: u32 = 16;
+/// Most ranges beyond a gap. A segment that would add another is dropped.
+const MAX_RANGES: usize = 1024;
 /// Age at which the peer's timestamp is no longer used for PAWS (RFC 7323, section 5.5).
 const MAX_CLOCK_AGE: Duration = Duration::from_secs(24 * 86_400);
 
@@ -196,6 +198,16 @@ impl Receiver {
     /// Data was received beyond a gap.
     pub(crate) fn has_gap(&self) -> bool {
         !self.ranges.is_empty()
+    }
+
+    /// Ranges received beyond a gap.
+    pub(crate) fn ranges(&self) -> usize {
+        self.ranges.len()
+    }
+
+    /// No further range beyond a gap fits.
+    pub(crate) fn is_full(&self) -> bool {
+        self.ranges.len() >= MAX_RANGES
     }
 
     /// The peer's FIN arrived at `offset`.

@@ -12,6 +12,12 @@ use wire::Payload;
 /// Largest window in a SYN, where it is not scaled (RFC 7323, section 2.2).
 pub(super) const MAX_UNSCALED_WINDOW: u64 = 65_535;
 
+/// Default MSS of IPv4 (RFC 9293, section 3.7.1): segments are smaller only if a peer or a middlebox
+/// cuts them.
+const SMALL_SEGMENT_BYTES: u64 = 536;
+/// Pieces beyond a gap that are always held.
+const MIN_WAITING_PIECES: u64 = 1024;
+
 /// Received data, and the window offered to the peer. Positions are data offsets; the first byte is
 /// 1.
 #[derive(Debug, Clone)]
@@ -28,6 +34,8 @@ pub(super) struct DataReceiver<P> {
     /// Offset of the data inserted last.
     latest: u64,
     mss: u64,
+    /// Most pieces beyond a gap: a full window of small segments.
+    max_waiting_pieces: usize,
 }
 
 impl<P: Payload> DataReceiver<P> {
@@ -42,6 +50,7 @@ impl<P: Payload> DataReceiver<P> {
             peer_closed: false,
             latest: 0,
             mss: u64::from(config.mss),
+            max_waiting_pieces: (config.recv_buffer / SMALL_SEGMENT_BYTES).max(MIN_WAITING_PIECES) as usize,
         }
     }
 
@@ -82,6 +91,21 @@ impl<P: Payload> DataReceiver<P> {
         let piece = self.reorder.read(limit)?;
         self.autotune.on_read(piece.len() as u64);
         Some(piece)
+    }
+
+    /// Pieces of received data held.
+    pub(super) fn pieces(&self) -> usize {
+        self.reorder.pieces()
+    }
+
+    /// Inserts received data as [`insert`](Self::insert) does, but refuses more pieces beyond a gap
+    /// than a full window has: tiny ones cost more memory and time than their bytes.
+    #[inline]
+    pub(super) fn accept(&mut self, data: u64, piece: P) -> bool {
+        if data > self.next() && self.reorder.waiting_pieces() >= self.max_waiting_pieces {
+            return false;
+        }
+        self.insert(data, piece)
     }
 
     /// Inserts received data. Returns false if it lies outside the advertised window or beyond the

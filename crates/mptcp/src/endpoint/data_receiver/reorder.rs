@@ -43,6 +43,16 @@ impl<P: Payload> Reorder<P> {
         self.waiting_bytes
     }
 
+    /// Pieces held beyond a gap.
+    pub(super) fn waiting_pieces(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Pieces held in all.
+    pub(super) fn pieces(&self) -> usize {
+        self.ready.len() + self.waiting.len()
+    }
+
     /// Offset after the last byte received.
     pub(super) fn end(&self) -> u64 {
         self.waiting.back().map_or(self.next, |(at, piece)| at + piece.len() as u64)

@@ -1,0 +1,53 @@
+//! Memory that a peer takes with many small pieces.
+
+use crate::pair::{CLIENT, Pair, PathModel, SERVER};
+use tandem_mptcp::{Config, PathId};
+use units::Instant;
+use wire::{Dss, Mapping, Segment, Span};
+
+/// Sends the server 5000 segments of one byte: the bytes `at(n)` of the subflow after all received
+/// ones, mapped to `data(n)`. Returns the connection, and the pieces that the server then holds.
+fn send_tiny(config: Config, at: fn(u32) -> u32, data: fn(u64) -> u64) -> (Pair, usize) {
+    let mut pair = Pair::new(1, config, vec![PathModel::clean(5)]).keep_trace();
+    pair.to_write[CLIENT] = 10_000;
+    pair.connect();
+    pair.run_until(Instant::from_secs(1));
+    let sent = pair.trace.iter().rfind(|s| s.from == CLIENT && s.segment.payload.len > 0);
+    let last: Segment<Span> = sent.expect("data of the client").segment.clone();
+    let next = last.seq + last.payload.len;
+    for n in 0..5000 {
+        let mut segment = last.clone();
+        segment.seq = next + at(n);
+        segment.payload = Span::new(data(u64::from(n)), 1);
+        segment.dss = last.dss.map(|dss| Dss {
+            mapping: dss.mapping.map(|map| Mapping {
+                dsn: map.dsn - last.payload.offset + segment.payload.offset,
+                ssn: 10_001 + at(n),
+                len: 1,
+                checksum: None,
+            }),
+            ..dss
+        });
+        pair.ends[SERVER].handle_segment(pair.now, PathId(0), segment);
+    }
+    let pieces = pair.ends[SERVER].received_pieces();
+    (pair, pieces)
+}
+
+#[test]
+fn ranges_of_a_subflow_are_bounded() {
+    // Data that was delivered already takes nothing from the window.
+    let (mut pair, pieces) = send_tiny(Config::default(), |n| 1 + 2 * n, |_| 1);
+    assert_eq!(pieces, 1024);
+    pair.to_write[CLIENT] = 200_000;
+    pair.settle();
+    pair.run_until(Instant::from_secs(60));
+    assert_eq!(pair.read[SERVER], 210_000, "{:?}", pair.events);
+}
+
+#[test]
+fn pieces_beyond_a_gap_are_bounded_by_a_window_of_small_segments() {
+    let config = Config { recv_buffer: 536 * 2000, ..Config::default() };
+    let (_, pieces) = send_tiny(config, |n| n, |n| 10_001 + 2 * n);
+    assert_eq!(pieces, 2000);
+}
