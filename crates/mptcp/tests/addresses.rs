@@ -2,8 +2,8 @@
 
 use crate::pair::{CLIENT, Pair, PathModel, SERVER, Seen};
 use core::net::IpAddr;
-use tandem_mptcp::{Config, Endpoint, Event, Failure, Mode, PathId, ResetReason};
-use units::{Instant, Seed};
+use tandem_mptcp::{Config, Endpoint, Event, Failure, Mode, PathId, ResetReason, SubflowEnds};
+use units::{Duration, Instant, Seed};
 use wire::{Flags, MptcpSignal, Span};
 
 fn two_paths() -> Vec<PathModel> {
@@ -244,6 +244,39 @@ fn remove_addr_waits_for_an_established_subflow() {
     pair.run_until(Instant::from_secs(2));
     assert!(pair.saw(SERVER, &Event::SubflowDown(PathId(0), Some(Failure::Removed))), "{:?}", pair.events);
     assert!(pair.ends[SERVER].subflow(PathId(1)).unwrap().up);
+}
+
+#[test]
+fn held_remove_addr_does_not_end_the_subflow_that_uses_the_address_again() {
+    let mut pair = Pair::new(1, Config::default(), vec![PathModel::clean(5)]).keep_trace();
+    pair.connect();
+    pair.run_until(Instant::from_secs(1));
+    // The only interface loses its network and gets it back: the same address, the same identifier.
+    pair.ends[CLIENT].remove(PathId(0), false);
+    let ends = SubflowEnds { local_port: 50_000, remote_port: 443, address_id: 0 };
+    assert!(pair.ends[CLIENT].open_between(pair.now, PathId(0), ends, false));
+    pair.settle();
+    pair.run_until(Instant::from_secs(30));
+    for end in [CLIENT, SERVER] {
+        assert!(pair.ends[end].subflow(PathId(0)).unwrap().up, "{:?}", pair.events);
+    }
+    let removal = |s: &Seen| matches!(s.segment.signal, Some(MptcpSignal::RemoveAddress { .. }));
+    assert!(!pair.trace.iter().any(removal));
+}
+
+#[test]
+fn identifier_of_a_withdrawn_address_may_be_used_again() {
+    let mut pair = up(Config::default(), Config::default());
+    for last in [7, 8] {
+        pair.ends[SERVER].announce(3, address(last), None);
+        pair.settle();
+        pair.run_until(pair.now + Duration::from_secs(1));
+        assert!(pair.saw(CLIENT, &Event::AddressAdded(3, address(last), None)), "{:?}", pair.events);
+        pair.ends[SERVER].withdraw(&[3]);
+        pair.settle();
+        pair.run_until(pair.now + Duration::from_secs(1));
+        assert!(pair.saw(CLIENT, &Event::AddressRemoved(3)));
+    }
 }
 
 #[test]

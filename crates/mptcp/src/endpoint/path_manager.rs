@@ -150,7 +150,7 @@ impl PathManager {
     /// Records an address to announce.
     pub(super) fn announce(&mut self, address: Address) {
         self.announced.retain(|known| known.address.id != address.id);
-        self.removals.retain(|removal| removal.id != address.id);
+        self.cancel_removal(address.id);
         self.announced.push(Announcement { address, tries: 0, retry_at: None });
     }
 
@@ -193,6 +193,21 @@ impl PathManager {
         self.removals.retain(|removal| !ids.contains(&removal.id));
         let removal = |&id: &u8| Removal { id, tries: 0, sent_at: Instant::ZERO, retry_at: None };
         self.removals.extend(ids.iter().map(removal));
+    }
+
+    /// Cancels the REMOVE_ADDR of an identifier that is in use again: it would end the new subflow.
+    pub(super) fn cancel_removal(&mut self, id: u8) {
+        self.removals.retain(|removal| removal.id != id);
+        self.pending_signals.retain_mut(|signal| match signal {
+            MptcpSignal::RemoveAddress { ids, count } => {
+                let mut kept = [0; MAX_REMOVED_IDS];
+                let others = ids[..usize::from(*count)].iter().filter(|&&other| other != id);
+                *count = kept.iter_mut().zip(others).map(|(to, &from)| *to = from).count() as u8;
+                *ids = kept;
+                *count > 0
+            }
+            _ => true,
+        });
     }
 
     /// Schedules the repetition of a REMOVE_ADDR that was sent.
@@ -307,6 +322,18 @@ mod tests {
         assert_eq!(paths.take_due_removals(due, |_| false, |_| true), ([5, 0, 0, 0, 0, 0, 0, 0], 1));
         paths.take_due_removals(due, |id| id == 5, |_| true);
         assert_eq!(paths.next_retry(), None, "the address is in use again");
+    }
+
+    #[test]
+    fn held_removal_of_an_identifier_in_use_is_cancelled() {
+        let removal = |ids: [u8; 8], count| MptcpSignal::RemoveAddress { ids, count };
+        let mut paths = PathManager::new();
+        paths.record_removal(&[3, 4]);
+        paths.hold_signal(removal([3, 4, 0, 0, 0, 0, 0, 0], 2));
+        paths.hold_signal(removal([3, 0, 0, 0, 0, 0, 0, 0], 1));
+        paths.cancel_removal(3);
+        assert_eq!(paths.take_signals().collect::<Vec<_>>(), [removal([4, 0, 0, 0, 0, 0, 0, 0], 1)]);
+        assert_eq!(paths.removals.len(), 1);
     }
 
     #[test]

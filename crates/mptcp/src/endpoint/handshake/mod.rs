@@ -220,6 +220,10 @@ impl<P: Payload> Endpoint<P> {
         self.last_failure = None;
         self.timers.stop(Timer::SubflowWait);
         self.reinject_stale();
+        // The host may use an address again whose REMOVE_ADDR has waited.
+        for subflow in self.subflows.iter().filter(|s| s.is_open()) {
+            self.paths.cancel_removal(subflow.local_id());
+        }
         for signal in self.paths.take_signals() {
             self.subflows[i].queue_signal(signal);
         }
