@@ -16,6 +16,7 @@ pub mod scheduler;
 mod config;
 mod crypto;
 mod endpoint;
+mod log;
 mod randomness;
 mod registry;
 mod seq;

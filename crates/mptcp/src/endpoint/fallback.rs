@@ -29,8 +29,8 @@ pub(super) struct Fallback {
     /// Received data whose data offset differs from its offset on the first subflow: the peer can
     /// no longer fall back.
     offsets_diverged: bool,
-    mp_fail: Option<MpFail>,
-    infinite_mapping: Option<InfiniteMapping>,
+    mp_fail: Option<Box<MpFail>>,
+    infinite_mapping: Option<Box<InfiniteMapping>>,
 }
 
 /// An MP_FAIL that awaits the peer's.
@@ -98,7 +98,7 @@ impl Fallback {
 
     fn start_infinite_mapping(&mut self, from: u64) {
         let copies_left = INFINITE_MAPPING_COPIES;
-        self.infinite_mapping = Some(InfiniteMapping { from, copies_left });
+        self.infinite_mapping = Some(Box::new(InfiniteMapping { from, copies_left }));
     }
 
     /// Start of the infinite mapping, as long as segments are to carry it.
@@ -127,7 +127,7 @@ impl<P: Payload> Endpoint<P> {
             let dsn = self.handshake.remote_dsn(data);
             self.reset_with_signal(i, Failure::Checksum, Some(MptcpSignal::Fail { dsn }));
         } else if !self.fallback.is_failing() {
-            self.fallback.mp_fail = Some(MpFail { data, tries: 0 });
+            self.fallback.mp_fail = Some(Box::new(MpFail { data, tries: 0 }));
             self.send_mp_fail(now);
         }
     }

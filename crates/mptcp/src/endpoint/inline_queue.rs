@@ -10,12 +10,13 @@ use std::collections::VecDeque;
 pub(super) struct InlineQueue<T> {
     /// `None` only while the queue is empty.
     first: Option<T>,
-    rest: VecDeque<T>,
+    /// Created for the second item, and then kept.
+    rest: Option<Box<VecDeque<T>>>,
 }
 
 impl<T> InlineQueue<T> {
     pub(super) fn new() -> Self {
-        Self { first: None, rest: VecDeque::new() }
+        Self { first: None, rest: None }
     }
 
     #[inline]
@@ -23,15 +24,15 @@ impl<T> InlineQueue<T> {
         if self.first.is_none() {
             self.first = Some(item);
         } else {
-            self.rest.push_back(item);
+            self.rest.get_or_insert_default().push_back(item);
         }
     }
 
     #[inline]
     pub(super) fn pop_front(&mut self) -> Option<T> {
         let front = self.first.take();
-        if !self.rest.is_empty() {
-            self.first = self.rest.pop_front();
+        if let Some(rest) = &mut self.rest {
+            self.first = rest.pop_front();
         }
         front
     }
@@ -44,25 +45,24 @@ impl<T> InlineQueue<T> {
     /// Returns the last item that matches. The matching items must be a prefix of the queue.
     #[inline]
     pub(super) fn last_matching(&self, matches: impl Fn(&T) -> bool) -> Option<&T> {
-        let in_rest = if self.rest.is_empty() { 0 } else { self.rest.partition_point(&matches) };
-        match in_rest.checked_sub(1) {
-            Some(i) => self.rest.get(i),
-            None => self.first.as_ref().filter(|&first| matches(first)),
-        }
+        let in_rest =
+            self.rest.as_ref().and_then(|rest| rest.get(rest.partition_point(&matches).checked_sub(1)?));
+        in_rest.or_else(|| self.first.as_ref().filter(|&first| matches(first)))
     }
 
     #[inline]
     pub(super) fn back_mut(&mut self) -> Option<&mut T> {
-        if self.rest.is_empty() { self.first.as_mut() } else { self.rest.back_mut() }
+        let in_rest = self.rest.as_mut().and_then(|rest| rest.back_mut());
+        in_rest.or(self.first.as_mut())
     }
 
     pub(super) fn len(&self) -> usize {
-        usize::from(self.first.is_some()) + self.rest.len()
+        usize::from(self.first.is_some()) + self.rest.as_ref().map_or(0, |rest| rest.len())
     }
 
     /// Iterates from the front.
     pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
-        self.first.iter().chain(&self.rest)
+        self.first.iter().chain(self.rest.iter().flat_map(|rest| &**rest))
     }
 }
 

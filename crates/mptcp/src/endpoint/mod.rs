@@ -33,6 +33,7 @@ pub use event::{Event, Failure, Mode, ResetReason, SubflowEnds};
 pub use receiver_driven::RecInfo;
 
 use crate::congestion::Coupling;
+use crate::log::Log;
 use crate::subflow::{MIN_MSS, Subflow};
 use crate::{Config, PathId, Randomness};
 use data_receiver::DataReceiver;
@@ -46,7 +47,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use timeouts::ProbeMonitor;
 use timers::TimerTable;
-use tracing::{Span, debug, info_span};
+use tracing::{debug, info_span};
 use units::Duration;
 use wire::{Payload, Segment};
 
@@ -155,7 +156,7 @@ pub struct Endpoint<P> {
     data_receiver: DataReceiver<P>,
     handshake: Handshake,
     fallback: Fallback,
-    paths: PathManager,
+    paths: Box<PathManager>,
     /// MPTCP-rec, if both ends use it.
     receiver_driven: Option<Box<ReceiverDriven>>,
     timers: TimerTable,
@@ -175,7 +176,7 @@ pub struct Endpoint<P> {
     /// Why the last subflow ended, while none was established since.
     last_failure: Option<Failure>,
     /// Span of the log entries, a child of the span in which the endpoint was created.
-    log: Span,
+    log: Log,
 }
 
 /// Construction.
@@ -202,7 +203,7 @@ impl<P: Payload> Endpoint<P> {
             data_receiver: DataReceiver::new(&config),
             handshake: Handshake::new(&config, randomness),
             fallback: Fallback::default(),
-            paths: PathManager::new(),
+            paths: Box::new(PathManager::new()),
             receiver_driven: None,
             timers: TimerTable::new(),
             probe_monitor: ProbeMonitor::new(),
@@ -214,10 +215,10 @@ impl<P: Payload> Endpoint<P> {
             subflow_fins: false,
             ended: false,
             last_failure: None,
-            log: match role {
+            log: Log::new(match role {
                 Role::Client => info_span!("client"),
                 Role::Server => info_span!("server"),
-            },
+            }),
             config,
         }
     }
@@ -226,6 +227,8 @@ impl<P: Payload> Endpoint<P> {
     fn slot(&mut self, path: PathId) -> usize {
         while self.subflows.len() <= path.index() {
             let path = PathId(self.subflows.len() as u8);
+            // Most connections have few.
+            self.subflows.reserve_exact(1);
             self.subflows.push(Subflow::closed(path, &self.config, &self.log));
         }
         path.index()

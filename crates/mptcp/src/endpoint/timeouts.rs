@@ -38,6 +38,7 @@ impl<P: Payload> Endpoint<P> {
     /// Latest time to call [`handle_timeout`](Self::handle_timeout); `None` if no timer runs.
     ///
     /// It may change with every other call.
+    #[inline]
     pub fn poll_timeout(&self) -> Option<Instant> {
         let subflows = self.subflows.iter().map(Subflow::next_timeout);
         let first = subflows.fold(self.timers.earliest(), Instant::min);
@@ -47,13 +48,22 @@ impl<P: Payload> Endpoint<P> {
 
     /// Handles all timers that have expired. Does nothing if none has.
     pub fn handle_timeout(&mut self, now: Instant) {
+        if self.poll_timeout().is_none_or(|at| at > now) {
+            return;
+        }
         for i in 0..self.subflows.len() {
             self.handle_subflow_timeout(now, i);
         }
+        self.expire_receiver_driven(now);
+        if self.timers.earliest() <= now {
+            self.handle_connection_timeout(now);
+        }
+    }
+
+    fn handle_connection_timeout(&mut self, now: Instant) {
         if self.timers.take_expired(Timer::DataFin, now) {
             self.on_data_fin_timeout(now);
         }
-        self.expire_receiver_driven(now);
         if self.timers.take_expired(Timer::DataAck, now) {
             self.on_data_ack_timeout(now);
         }

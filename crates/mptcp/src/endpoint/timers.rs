@@ -23,27 +23,29 @@ pub(super) enum Timer {
     DataRetransmission,
 }
 
-const TIMER_COUNT: usize = Timer::DataRetransmission as usize + 1;
-
-/// Deadlines of all connection timers and the earliest of them.
+/// Running timers of the connection, and the earliest deadline.
 #[derive(Debug, Clone)]
 pub(super) struct TimerTable {
-    /// By timer; [`Instant::MAX`] while a timer is stopped.
-    deadlines: [Instant; TIMER_COUNT],
+    /// Few or none at a time, so a list is smaller and faster than a slot for each.
+    running: Vec<(Timer, Instant)>,
+    /// [`Instant::MAX`] while no timer runs.
     earliest: Instant,
     disabled: bool,
 }
 
 impl TimerTable {
     pub(super) fn new() -> Self {
-        Self { deadlines: [Instant::MAX; TIMER_COUNT], earliest: Instant::MAX, disabled: false }
+        Self { running: Vec::new(), earliest: Instant::MAX, disabled: false }
     }
 
     /// Starts or moves a timer. Does nothing after [`disable`](Self::disable).
     pub(super) fn set(&mut self, timer: Timer, deadline: Instant) {
-        if !self.disabled {
-            self.update(timer, deadline);
+        if self.disabled {
+            return;
         }
+        self.running.retain(|&(running, _)| running != timer);
+        self.running.push((timer, deadline));
+        self.update_earliest();
     }
 
     /// Starts, moves or stops a timer.
@@ -57,39 +59,39 @@ impl TimerTable {
     #[inline]
     pub(super) fn stop(&mut self, timer: Timer) {
         if self.is_set(timer) {
-            self.update(timer, Instant::MAX);
+            self.running.retain(|&(running, _)| running != timer);
+            self.update_earliest();
         }
     }
 
     #[inline]
     pub(super) fn is_set(&self, timer: Timer) -> bool {
-        self.deadlines[timer as usize] < Instant::MAX
+        self.running.iter().any(|&(running, _)| running == timer)
     }
 
-    /// Returns true if the timer has expired, and stops it.
+    /// Stops the timer if it has expired; returns true if it had.
     #[inline]
     pub(super) fn take_expired(&mut self, timer: Timer, now: Instant) -> bool {
-        let expired = self.deadlines[timer as usize] <= now;
+        let expired = self.running.iter().any(|&(running, at)| running == timer && at <= now);
         if expired {
             self.stop(timer);
         }
         expired
     }
 
-    /// Earliest deadline; [`Instant::MAX`] while all timers are stopped.
+    /// Earliest deadline; [`Instant::MAX`] if no timer runs.
     #[inline]
     pub(super) fn earliest(&self) -> Instant {
         self.earliest
     }
 
-    /// Stops all timers for good.
+    /// Stops all timers for good: the connection has ended.
     pub(super) fn disable(&mut self) {
         *self = Self { disabled: true, ..Self::new() };
     }
 
-    fn update(&mut self, timer: Timer, deadline: Instant) {
-        self.deadlines[timer as usize] = deadline;
-        self.earliest = self.deadlines.iter().copied().fold(Instant::MAX, Instant::min);
+    fn update_earliest(&mut self) {
+        self.earliest = self.running.iter().map(|&(_, at)| at).min().unwrap_or(Instant::MAX);
     }
 }
 

@@ -17,19 +17,26 @@ pub(crate) enum KeepaliveAction {
 /// When the peer was last heard, and the probes since.
 ///
 /// The timer is rearmed only when it expires, so that an arriving segment only stores its time.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(super) struct Liveness {
     last_heard: Instant,
-    timer: Option<Instant>,
+    /// [`Instant::MAX`] while it does not run.
+    timer: Instant,
     /// Unanswered probes in a row.
     unanswered: u32,
     send_probe: bool,
 }
 
+impl Default for Liveness {
+    fn default() -> Self {
+        Self { last_heard: Instant::ZERO, timer: Instant::MAX, unanswered: 0, send_probe: false }
+    }
+}
+
 impl Liveness {
     pub(super) fn start(&mut self, now: Instant, keepalive: Option<Keepalive>) {
         self.last_heard = now;
-        self.timer = keepalive.map(|keepalive| now + keepalive.idle);
+        self.timer = keepalive.map_or(Instant::MAX, |keepalive| now + keepalive.idle);
     }
     #[inline]
     pub(super) fn on_heard(&mut self, now: Instant) {
@@ -39,22 +46,22 @@ impl Liveness {
         self.last_heard
     }
     #[inline]
-    pub(super) fn timer(&self) -> Option<Instant> {
+    pub(super) fn timer(&self) -> Instant {
         self.timer
     }
     pub(super) fn is_due(&self, now: Instant) -> bool {
-        self.timer.is_some_and(|at| at <= now)
+        self.timer <= now
     }
 
     /// Returns the action to take now. `sending` if the retransmission timer watches the peer
     /// already.
     pub(super) fn on_timer(&mut self, now: Instant, keepalive: &Keepalive, sending: bool) -> KeepaliveAction {
         if sending {
-            self.timer = Some(now + keepalive.idle);
+            self.timer = now + keepalive.idle;
             return KeepaliveAction::Wait;
         }
         if now.since(self.last_heard) < keepalive.idle && self.unanswered == 0 {
-            self.timer = Some(self.last_heard + keepalive.idle);
+            self.timer = self.last_heard + keepalive.idle;
             return KeepaliveAction::Wait;
         }
         if self.unanswered >= keepalive.probes {
@@ -62,7 +69,7 @@ impl Liveness {
         }
         self.unanswered += 1;
         self.send_probe = true;
-        self.timer = Some(now + keepalive.interval);
+        self.timer = now + keepalive.interval;
         KeepaliveAction::Probe
     }
 
@@ -93,7 +100,7 @@ mod tests {
         assert!(!liveness.is_due(at(9)) && liveness.is_due(at(10)));
         assert_eq!(liveness.on_timer(at(10), &KEEPALIVE, false), KeepaliveAction::Probe);
         assert!(liveness.take_probe() && !liveness.take_probe());
-        assert_eq!(liveness.timer(), Some(at(12)));
+        assert_eq!(liveness.timer(), at(12));
         assert_eq!(liveness.on_timer(at(12), &KEEPALIVE, false), KeepaliveAction::Probe);
         assert_eq!(liveness.on_timer(at(14), &KEEPALIVE, false), KeepaliveAction::GiveUp);
     }
@@ -104,8 +111,8 @@ mod tests {
         liveness.start(at(0), Some(KEEPALIVE));
         liveness.on_heard(at(7));
         assert_eq!(liveness.on_timer(at(10), &KEEPALIVE, false), KeepaliveAction::Wait);
-        assert_eq!(liveness.timer(), Some(at(17)));
+        assert_eq!(liveness.timer(), at(17));
         assert_eq!(liveness.on_timer(at(17), &KEEPALIVE, true), KeepaliveAction::Wait);
-        assert_eq!(liveness.timer(), Some(at(27)));
+        assert_eq!(liveness.timer(), at(27));
     }
 }

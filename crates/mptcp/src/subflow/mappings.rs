@@ -28,9 +28,13 @@ impl Mapped {
     }
 }
 
-/// Pending mappings and unmapped payload of one subflow.
+/// Pending mappings and unmapped payload of one subflow. Usually each segment carries its own
+/// mapping, and there are none.
 #[derive(Debug, Clone)]
-pub(crate) struct Mappings<P> {
+pub(crate) struct Mappings<P>(Option<Box<Kept<P>>>);
+
+#[derive(Debug, Clone)]
+struct Kept<P> {
     pending: Vec<Mapped>,
     /// Payload without a mapping, or with a mapping that is incomplete and has a checksum.
     unmapped: Unmapped<P>,
@@ -40,55 +44,71 @@ pub(crate) struct Mappings<P> {
 
 impl<P: Payload> Mappings<P> {
     pub(super) fn new() -> Self {
-        Self { pending: Vec::new(), unmapped: Unmapped::new(), waiting_since: None }
+        Self(None)
+    }
+
+    fn kept_mut(&mut self) -> &mut Kept<P> {
+        let none = || Kept { pending: Vec::new(), unmapped: Unmapped::new(), waiting_since: None };
+        self.0.get_or_insert_with(|| Box::new(none()))
+    }
+
+    fn pending(&self) -> &[Mapped] {
+        self.0.as_ref().map_or(&[], |kept| &kept.pending)
+    }
+
+    /// Payload is kept for the subflow offsets `[from, to)` or a part of them.
+    fn has_unmapped_in(&self, from: u64, to: u64) -> bool {
+        self.0.as_ref().is_some_and(|kept| kept.unmapped.touches(from, to))
     }
 
     /// Neither a mapping nor payload is kept.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.pending.is_empty() && self.unmapped.is_empty()
+        self.0.as_ref().is_none_or(|kept| kept.pending.is_empty() && kept.unmapped.is_empty())
     }
     /// Bytes of the unmapped payload.
     pub(crate) fn unmapped_bytes(&self) -> u64 {
-        self.unmapped.bytes()
+        self.0.as_ref().map_or(0, |kept| kept.unmapped.bytes())
     }
     /// Pieces of unmapped payload, and mappings.
     pub(crate) fn len(&self) -> usize {
-        self.unmapped.len() + self.pending.len()
+        self.0.as_ref().map_or(0, |kept| kept.unmapped.len() + kept.pending.len())
     }
     #[inline]
     pub(crate) fn has_unmapped(&self) -> bool {
-        !self.unmapped.is_empty()
+        self.0.as_ref().is_some_and(|kept| !kept.unmapped.is_empty())
     }
     /// No more payload or mappings are kept than [`MAX_PENDING`].
     pub(crate) fn is_full(&self) -> bool {
-        self.unmapped.len().max(self.pending.len()) >= MAX_PENDING
+        self.0.as_ref().is_some_and(|kept| kept.unmapped.len().max(kept.pending.len()) >= MAX_PENDING)
     }
 
     /// The first pending mapping of the byte at subflow offset `at`.
     pub(crate) fn find(&self, at: u64) -> Option<Mapped> {
-        self.pending.iter().find(|map| map.contains(at)).copied()
+        self.pending().iter().find(|map| map.contains(at)).copied()
     }
 
     /// Drops each mapping once all its bytes are placed. `next` is the next subflow offset in
     /// order: bytes before it may still wait here.
     pub(crate) fn drop_used(&mut self, next: u64) {
-        let unmapped = &self.unmapped;
-        self.pending.retain(|map| map.end() > next || unmapped.touches(map.subflow, map.end()));
+        let Some(kept) = &mut self.0 else { return };
+        let unmapped = &kept.unmapped;
+        kept.pending.retain(|map| map.end() > next || unmapped.touches(map.subflow, map.end()));
     }
 
     /// `mapped` is known already, or all its bytes have been placed.
     pub(crate) fn is_redundant(&self, mapped: &Mapped, next: u64) -> bool {
-        let known = self.pending.iter().any(|map| map.subflow == mapped.subflow && map.len >= mapped.len);
-        known || mapped.end() <= next && !self.unmapped.touches(mapped.subflow, mapped.end())
+        let known = self.pending().iter().any(|map| map.subflow == mapped.subflow && map.len >= mapped.len);
+        known || mapped.end() <= next && !self.has_unmapped_in(mapped.subflow, mapped.end())
     }
 
     /// Keeps `mapped`. If [`MAX_PENDING`] are kept, it replaces the furthest one unless it is
     /// further.
     pub(crate) fn add(&mut self, mapped: Mapped) {
-        if self.pending.len() < MAX_PENDING {
-            self.pending.push(mapped);
-        } else if let Some(furthest) = self.pending.iter_mut().max_by_key(|map| map.subflow)
+        let pending = &mut self.kept_mut().pending;
+        if pending.len() < MAX_PENDING {
+            pending.push(mapped);
+        } else if let Some(furthest) = pending.iter_mut().max_by_key(|map| map.subflow)
             && mapped.subflow < furthest.subflow
         {
             *furthest = mapped;
@@ -97,59 +117,57 @@ impl<P: Payload> Mappings<P> {
 
     /// Keeps payload that cannot be placed yet.
     pub(crate) fn keep_unmapped(&mut self, at: u64, payload: P) {
-        self.unmapped.insert(at, payload);
+        self.kept_mut().unmapped.insert(at, payload);
     }
     /// Takes out the unmapped payload in `[from, to)`.
     pub(crate) fn take_unmapped(&mut self, from: u64, to: u64) -> Vec<(u64, P)> {
-        self.unmapped.take(from, to)
+        self.0.as_mut().map_or_else(Vec::new, |kept| kept.unmapped.take(from, to))
     }
     /// Drops all mappings and takes out all unmapped payload.
     pub(crate) fn take_all(&mut self) -> impl Iterator<Item = (u64, P)> + use<P> {
-        self.pending.clear();
-        self.waiting_since = None;
-        self.unmapped.take_all()
+        self.0.take().into_iter().flat_map(|mut kept| kept.unmapped.take_all())
     }
     pub(super) fn clear(&mut self) {
-        self.pending.clear();
-        self.unmapped.clear();
-        self.waiting_since = None;
+        self.0 = None;
     }
 
     /// Bytes before `next` without a mapping. With `checksums`, bytes of an incomplete mapping do
     /// not count.
     pub(crate) fn unmapped_before(&self, next: u64, checksums: bool) -> u64 {
-        self.unmapped.bytes_before(next, |at| checksums && self.find(at).is_some())
+        let is_mapped = |at| checksums && self.find(at).is_some();
+        self.0.as_ref().map_or(0, |kept| kept.unmapped.bytes_before(next, is_mapped))
     }
 
     /// Since when payload in order waits for its mapping.
     pub(crate) fn waiting_since(&self) -> Option<Instant> {
-        self.waiting_since
+        self.0.as_ref()?.waiting_since
     }
     /// Payload in order waits for its mapping, from `now` on or earlier.
     pub(crate) fn start_waiting(&mut self, now: Instant) {
-        self.waiting_since.get_or_insert(now);
+        self.kept_mut().waiting_since.get_or_insert(now);
     }
     /// No payload in order waits any more. Returns since when it did.
     pub(crate) fn stop_waiting(&mut self) -> Option<Instant> {
-        self.waiting_since.take()
+        self.0.as_mut()?.waiting_since.take()
     }
 
     /// Takes out the payload of the first mapping with a checksum that is complete.
     pub(crate) fn take_complete(&mut self) -> Option<Complete<P>> {
-        let complete = |map: &Mapped| map.checksum.is_some() && self.unmapped.covers(map.subflow, map.end());
-        let index = self.pending.iter().position(complete)?;
-        let map = self.pending[index];
-        Some(Complete { map, parts: self.unmapped.take(map.subflow, map.end()), index })
+        let Kept { pending, unmapped, .. } = &mut **self.0.as_mut()?;
+        let complete = |map: &Mapped| map.checksum.is_some() && unmapped.covers(map.subflow, map.end());
+        let index = pending.iter().position(complete)?;
+        let map = pending[index];
+        Some(Complete { map, parts: unmapped.take(map.subflow, map.end()), index })
     }
     /// Puts back a mapping that [`take_complete`](Self::take_complete) returned.
     pub(crate) fn put_back(&mut self, complete: Complete<P>) {
         for (at, part) in complete.parts {
-            self.unmapped.insert(at, part);
+            self.keep_unmapped(at, part);
         }
     }
     /// The checksum of a mapping from [`take_complete`](Self::take_complete) was right.
     pub(crate) fn set_verified(&mut self, complete: &Complete<P>) {
-        self.pending[complete.index].checksum = None;
+        self.kept_mut().pending[complete.index].checksum = None;
     }
 }
 

@@ -26,6 +26,7 @@ pub(crate) use reset::Reset;
 pub(crate) use rtt::Rtt;
 pub(crate) use sender::{Acknowledgement, Chunk, Cut, Sender};
 
+use crate::log::Log;
 use crate::seq::extend;
 use crate::{Config, Keepalive, PathId};
 use fin::FinState;
@@ -35,7 +36,7 @@ use options::{DssHistory, Negotiated, PeerWindow, Priority};
 use ports::Ports;
 use reset::ResetState;
 use std::collections::VecDeque;
-use tracing::{Span, debug, info_span};
+use tracing::{debug, info_span};
 use units::{Duration, Instant};
 use wire::{Ecn, Flags, MptcpSignal, Payload, Segment};
 
@@ -80,14 +81,14 @@ pub(crate) struct Subflow<P> {
     receiver: Receiver,
     sender: Sender<P>,
     /// Span of the log entries.
-    log: Span,
+    log: Log,
 }
 
 impl<P: Payload> Subflow<P> {
     /// A subflow over `path` that does not exist yet. `endpoint_log` is the span of the endpoint's
     /// log entries.
-    pub(crate) fn closed(path: PathId, config: &Config, endpoint_log: &Span) -> Self {
-        let log = info_span!(parent: endpoint_log, "subflow", path = path.0);
+    pub(crate) fn closed(path: PathId, config: &Config, endpoint_log: &Log) -> Self {
+        let log = Log::new(info_span!(parent: endpoint_log, "subflow", path = path.0));
         let mss = u64::from(config.mss);
         Self {
             state: State::Closed,
@@ -138,7 +139,7 @@ impl<P: Payload> Subflow<P> {
     pub(crate) fn path(&self) -> PathId {
         self.path
     }
-    pub(crate) fn log(&self) -> &Span {
+    pub(crate) fn log(&self) -> &Log {
         &self.log
     }
     #[inline]
@@ -408,8 +409,8 @@ impl<P: Payload> Subflow<P> {
             State::Closed => return Instant::MAX,
             _ => {}
         }
-        let others = [self.receiver.delayed_ack_at(), self.liveness.timer()];
-        others.into_iter().fold(self.sender.next_timeout(), |first, at| first.min(at.unwrap_or(Instant::MAX)))
+        let first = self.receiver.delayed_ack_at().min(self.liveness.timer());
+        first.min(self.sender.next_timeout())
     }
 
     /// Leaves TIME-WAIT once that has lasted long enough. Returns false in any other state.

@@ -44,23 +44,40 @@ pub(crate) struct Receiver {
 }
 
 /// Delayed acknowledgements (RFC 5681, section 4.2).
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 struct AckSchedule {
     /// An acknowledgement must be sent now.
     due_now: bool,
-    /// When the delayed acknowledgement is due.
-    delayed_until: Option<Instant>,
+    /// When the delayed acknowledgement is due; [`Instant::MAX`] for none.
+    delayed_until: Instant,
     /// Bytes and segments received since the last acknowledgement.
     bytes: u64,
     segments: u32,
     /// Acknowledgements of the start that are still sent at once.
     quick: u32,
-    /// Offset last acknowledged, and when.
+    /// Offset last acknowledged.
     last_sent: u64,
-    last_sent_at: Option<Instant>,
+    /// When data in order may be acknowledged again.
+    next_at: Instant,
     /// Shortest time between acknowledgements of data in order.
     coalescing: Duration,
-    compression: SackCompression,
+    compression: Option<Box<SackCompression>>,
+}
+
+impl Default for AckSchedule {
+    fn default() -> Self {
+        Self {
+            due_now: false,
+            delayed_until: Instant::MAX,
+            bytes: 0,
+            segments: 0,
+            quick: 0,
+            last_sent: 0,
+            next_at: Instant::ZERO,
+            coalescing: Duration::ZERO,
+            compression: None,
+        }
+    }
 }
 
 /// The peer's timestamp, to be echoed (RFC 7323, section 4.3).
@@ -75,7 +92,7 @@ struct PeerClock {
 struct Dsack {
     enabled: bool,
     /// Range received twice and not reported yet.
-    range: Option<(u64, u64)>,
+    range: Option<Box<(u64, u64)>>,
 }
 
 impl Receiver {
@@ -120,7 +137,7 @@ impl Receiver {
     pub(crate) fn record(&mut self, from: u64, to: u64) -> Arrival {
         let known = if from < self.next { Some((from, to.min(self.next))) } else { None };
         if self.dsack.enabled && known.is_some() {
-            self.dsack.range = known;
+            self.dsack.range = known.map(Box::new);
         }
         if to <= self.next {
             return Arrival::Duplicate;
@@ -128,7 +145,7 @@ impl Receiver {
         if from > self.next {
             let new = self.merge(from, to);
             if self.dsack.enabled && !new {
-                self.dsack.range = Some((from, to));
+                self.dsack.range = Some(Box::new((from, to)));
             }
             return if new { Arrival::OutOfOrder } else { Arrival::Duplicate };
         }
@@ -255,7 +272,7 @@ impl Receiver {
         acks.segments += 1;
         acks.quick = acks.quick.saturating_sub(1);
         if let Some(until) = compressed_until {
-            acks.delayed_until = Some(acks.delayed_until.map_or(until, |at| at.min(until)));
+            acks.delayed_until = acks.delayed_until.min(until);
             return;
         }
         let at_once = quick
@@ -264,22 +281,20 @@ impl Receiver {
             || acks.bytes >= 2 * mss
             || delay.is_zero();
         let in_order = matches!(arrival, Arrival::InOrder { filled: false });
-        let next = acks.last_sent_at.map_or(now, |at| at + acks.coalescing);
-        if at_once && in_order && next > now {
-            acks.delayed_until = Some(next);
+        if at_once && in_order && acks.next_at > now {
+            acks.delayed_until = acks.next_at;
         } else if at_once {
             acks.due_now = true;
-        } else if acks.delayed_until.is_none() {
-            acks.delayed_until = Some(now + delay);
+        } else if acks.delayed_until == Instant::MAX {
+            acks.delayed_until = now + delay;
         }
     }
 
     /// Returns when to acknowledge the segment that just arrived, if compression delays that: it
     /// lies beyond a gap, and no more than a segment was received in order.
     fn compress_ack(&mut self, now: Instant, arrival: Arrival, mss: u64) -> Option<Instant> {
-        let compression = &mut self.acks.compression;
-        let applies = compression.is_enabled()
-            && !self.ranges.is_empty()
+        let compression = self.acks.compression.as_mut()?;
+        let applies = !self.ranges.is_empty()
             && arrival != Arrival::Duplicate
             && self.next - self.acks.last_sent <= mss;
         if applies { compression.delay(self.next, self.rtt).map(|delay| now + delay) } else { None }
@@ -302,48 +317,50 @@ impl Receiver {
         self.acks.due_now
     }
 
-    /// When the delayed acknowledgement is due.
+    /// When the delayed acknowledgement is due; [`Instant::MAX`] for none.
     #[inline]
-    pub(crate) fn delayed_ack_at(&self) -> Option<Instant> {
+    pub(crate) fn delayed_ack_at(&self) -> Instant {
         self.acks.delayed_until
     }
 
     /// Makes the delayed acknowledgement due if its time has come. Returns true if it has.
     pub(crate) fn expire_delayed_ack(&mut self, now: Instant) -> bool {
-        let expired = self.acks.delayed_until.is_some_and(|at| at <= now);
+        let expired = self.acks.delayed_until <= now;
         if expired {
-            self.acks.delayed_until = None;
+            self.acks.delayed_until = Instant::MAX;
             self.acks.due_now = true;
         }
         expired
     }
 
     pub(super) fn stop_delayed_ack(&mut self) {
-        self.acks.delayed_until = None;
+        self.acks.delayed_until = Instant::MAX;
     }
 
     pub(super) fn cancel_ack(&mut self) {
-        self.acks.delayed_until = None;
+        self.acks.delayed_until = Instant::MAX;
         self.acks.due_now = false;
     }
 
     /// A segment with an acknowledgement is sent.
     pub(crate) fn on_ack_sent(&mut self, now: Instant) {
         let acks = &mut self.acks;
-        acks.last_sent_at = Some(now);
+        acks.next_at = now + acks.coalescing;
         acks.due_now = false;
-        acks.delayed_until = None;
+        acks.delayed_until = Instant::MAX;
         acks.bytes = 0;
         acks.segments = 0;
         acks.last_sent = self.next;
-        acks.compression.on_ack_sent();
+        if let Some(compression) = &mut acks.compression {
+            compression.on_ack_sent();
+        }
     }
 
     /// Returns at most `max` SACK blocks, newest first, in sequence numbers relative to `start`.
     /// A range received twice comes first, and once (RFC 2883, section 4).
     pub(crate) fn sack_blocks(&mut self, start: u32, max: usize) -> SackBlocks {
         let mut blocks = SackBlocks::default();
-        let duplicate = self.dsack.range.take();
+        let duplicate = self.dsack.range.take().map(|range| *range);
         for (left, right) in duplicate.into_iter().chain(self.ranges.iter().copied()).take(max) {
             blocks.push(start.wrapping_add(left as u32), start.wrapping_add(right as u32));
         }
@@ -460,7 +477,7 @@ mod tests {
         r.on_ack_sent(start);
         let soon = start + Duration::from_micros(20);
         assert!(!receive(&mut r, soon, 2001) && !receive(&mut r, soon, 3001));
-        assert_eq!(r.delayed_ack_at(), Some(start + coalescing));
+        assert_eq!(r.delayed_ack_at(), start + coalescing);
         assert!(receive(&mut r, soon, 9001), "a gap is reported at once");
     }
 
@@ -512,7 +529,7 @@ mod tests {
         let (now, delay) = (Instant::from_secs(1), Duration::from_millis(40));
         let arrival = r.record(1, 1001);
         r.schedule_ack(now, arrival, 1000, 1000, delay);
-        assert_eq!((r.ack_due(), r.delayed_ack_at()), (false, Some(now + delay)));
+        assert_eq!((r.ack_due(), r.delayed_ack_at()), (false, now + delay));
         let arrival = r.record(1001, 2001);
         r.schedule_ack(now, arrival, 1000, 1000, delay);
         assert!(r.ack_due());

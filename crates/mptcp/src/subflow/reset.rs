@@ -22,7 +22,7 @@ pub(crate) struct Reset {
 pub(super) struct ResetState {
     pending: Option<Box<Reset>>,
     /// Signal of the reset that ended the subflow; repeated while the peer keeps sending.
-    own_signal: Option<MptcpSignal>,
+    own_signal: Option<Box<MptcpSignal>>,
     last_challenge: Option<Instant>,
     permanently_refused: bool,
 }
@@ -32,7 +32,7 @@ impl ResetState {
         self.pending = Some(Box::new(reset));
     }
     pub(super) fn queue_own(&mut self, reset: Reset) {
-        self.own_signal = reset.signal;
+        self.own_signal = reset.signal.map(Box::new);
         self.queue(reset);
     }
     #[inline]
@@ -43,7 +43,7 @@ impl ResetState {
         self.pending.take()
     }
     pub(super) fn own_signal(&self) -> Option<MptcpSignal> {
-        self.own_signal
+        self.own_signal.as_deref().copied()
     }
     pub(super) fn is_permanent(&self) -> bool {
         self.permanently_refused

@@ -12,7 +12,7 @@ const MAX_DELAY_RTT_PERCENT: u64 = 33;
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct SackCompression {
-    /// Longest delay; zero if compression is off.
+    /// Longest delay.
     max_delay: Duration,
     /// Offset of the gap, and the acknowledgements sent at once for it.
     gap: u64,
@@ -22,13 +22,9 @@ pub(super) struct SackCompression {
 }
 
 impl SackCompression {
-    pub(super) fn new(max_delay: Duration) -> Self {
-        Self { max_delay, ..Self::default() }
-    }
-
-    #[inline]
-    pub(super) fn is_enabled(&self) -> bool {
-        !self.max_delay.is_zero()
+    /// Compression by at most `max_delay`; `None` if that is zero.
+    pub(super) fn new(max_delay: Duration) -> Option<Box<Self>> {
+        (!max_delay.is_zero()).then(|| Box::new(Self { max_delay, ..Self::default() }))
     }
 
     /// Returns how long the acknowledgement of a segment beyond the gap at offset `gap` may wait;
@@ -63,7 +59,7 @@ mod tests {
 
     #[test]
     fn fourth_to_47th_segment_beyond_a_gap_wait() {
-        let mut compression = SackCompression::new(MAX_DELAY);
+        let mut compression = SackCompression::new(MAX_DELAY).unwrap();
         assert_eq!([0; 3].map(|_| compression.delay(1, None)), [None; 3]);
         assert!((0..44).all(|_| compression.delay(1, None) == Some(MAX_DELAY)));
         assert_eq!(compression.delay(1, None), None);
@@ -74,7 +70,7 @@ mod tests {
 
     #[test]
     fn short_round_trip_shortens_the_delay() {
-        let mut compression = SackCompression::new(MAX_DELAY);
+        let mut compression = SackCompression::new(MAX_DELAY).unwrap();
         let rtt = Some(Duration::from_millis(1));
         let delays = [0; 4].map(|_| compression.delay(1, rtt));
         assert_eq!(delays[3], Some(Duration::from_micros(330)));

@@ -22,9 +22,6 @@ impl<P: Payload> Unmapped<P> {
     pub(super) fn bytes(&self) -> u64 {
         self.0.iter().map(|(_, piece)| piece.len() as u64).sum()
     }
-    pub(super) fn clear(&mut self) {
-        self.0.clear();
-    }
 
     /// Inserts the parts of `piece` that are not here yet.
     pub(super) fn insert(&mut self, mut at: u64, mut piece: P) {

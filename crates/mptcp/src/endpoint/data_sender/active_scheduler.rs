@@ -9,7 +9,7 @@ use crate::scheduler::{Candidate, Offload, Scheduler, SchedulerChoice, Scheduler
 pub(super) struct ActiveScheduler {
     base: Base,
     /// Upper bounds by path, for a scheduler that does not take shares itself.
-    bounds: Option<Share>,
+    bounds: Option<Box<Share>>,
     /// Rule that reconsiders each pick.
     table_one: Option<Box<TableOne>>,
     is_lowest_rtt_first: bool,

@@ -35,6 +35,14 @@ const MAX_PROBE_BACKOFF: u32 = 10;
 /// changes nothing.
 const PROBES_BEFORE_SWITCH: u32 = 4;
 
+/// Data beyond the DATA_ACK that the peer holds (MPTCP-rec).
+#[derive(Debug, Clone, Default)]
+struct PeerHeld {
+    ranges: IntervalSet,
+    /// The peer keeps it for good, so the send buffer frees it (non-renegable SACK).
+    frees: bool,
+}
+
 /// Data that was written and not acknowledged at data level, and its assignment to subflows.
 #[derive(Debug, Clone)]
 pub(super) struct DataSender<P> {
@@ -53,10 +61,8 @@ pub(super) struct DataSender<P> {
     opportunistic_next: u64,
     /// Payload bytes assigned to a second subflow.
     reinjected_bytes: u64,
-    /// IntervalSet beyond the DATA_ACK that the peer holds (MPTCP-rec).
-    peer_held: IntervalSet,
-    /// The peer keeps `peer_held` for good, so the send buffer frees it (non-renegable SACK).
-    frees_peer_held: bool,
+    /// Data beyond the DATA_ACK that the peer holds, with MPTCP-rec.
+    peer_held: Option<Box<PeerHeld>>,
     /// The application has closed the stream.
     closed: bool,
     /// Data offset of the DATA_FIN, once assigned.
@@ -80,8 +86,7 @@ impl<P: Payload> DataSender<P> {
             reinjections: VecDeque::new(),
             opportunistic_next: 1,
             reinjected_bytes: 0,
-            peer_held: IntervalSet::default(),
-            frees_peer_held: false,
+            peer_held: None,
             closed: false,
             data_fin: None,
             data_fin_pending: false,
@@ -174,8 +179,8 @@ impl<P: Payload> DataSender<P> {
         }
         self.una = ack;
         self.buffer.release(ack.min(self.buffer.end()));
-        if !self.peer_held.is_empty() {
-            self.peer_held.remove_below(ack);
+        if let Some(held) = &mut self.peer_held {
+            held.ranges.remove_below(ack);
         }
         self.probe_tries = 0;
         true
@@ -359,7 +364,7 @@ impl<P: Payload> DataSender<P> {
 impl<P: Payload> DataSender<P> {
     /// Frees data that the peer reports as held for good, if `enabled`.
     pub(super) fn set_frees_peer_held(&mut self, enabled: bool) {
-        self.frees_peer_held = enabled;
+        self.peer_held.get_or_insert_default().frees = enabled;
     }
 
     /// Records that the peer holds `len` bytes, `ahead` bytes after its DATA_ACK `base`. Returns
@@ -371,7 +376,8 @@ impl<P: Payload> DataSender<P> {
         if ahead == 0 || to > self.next || from <= self.una {
             return false;
         }
-        let frees = self.peer_held.insert(from, to) && self.frees_peer_held;
+        let held = self.peer_held.get_or_insert_default();
+        let frees = held.ranges.insert(from, to) && held.frees;
         if frees {
             self.buffer.release_within(from, to);
         }
@@ -380,28 +386,29 @@ impl<P: Payload> DataSender<P> {
 
     /// Drops the part of the ranges held by the peer that the DATA_ACK covers.
     pub(super) fn trim_peer_held(&mut self) {
-        self.peer_held.remove_below(self.una);
+        if let Some(held) = &mut self.peer_held {
+            held.ranges.remove_below(self.una);
+        }
     }
 
     /// Forgets all ranges that the peer holds.
     pub(super) fn clear_peer_held(&mut self) {
-        self.peer_held = IntervalSet::default();
-        self.frees_peer_held = false;
+        self.peer_held = None;
     }
 
     /// Bytes beyond the DATA_ACK that the peer holds.
     pub(super) fn peer_held_bytes(&self) -> u64 {
-        self.peer_held.len()
+        self.peer_held.as_ref().map_or(0, |held| held.ranges.len())
     }
 
     /// Bytes beyond the DATA_ACK that were freed.
     fn freed_bytes(&self) -> u64 {
-        if self.frees_peer_held { self.peer_held.len() } else { 0 }
+        self.peer_held.as_ref().filter(|held| held.frees).map_or(0, |held| held.ranges.len())
     }
 
     /// End of the freed range that contains `offset`, if there is one.
     fn freed_end(&self, offset: u64) -> Option<u64> {
-        if self.frees_peer_held { self.peer_held.end_of(offset) } else { None }
+        self.peer_held.as_ref().filter(|held| held.frees)?.ranges.end_of(offset)
     }
 
     /// Lets MPTCP-rec choose the paths.
@@ -429,7 +436,7 @@ impl<P: Payload> DataSender<P> {
     /// Gives MPTCP-rec's scheduler an observation of the peer's receive buffer, of which `total`
     /// bytes is the largest window seen. Returns false without that scheduler.
     pub(super) fn observe_peer_buffer(&mut self, now: Instant, total: u64, subflows: &[Subflow<P>]) -> bool {
-        let (window, held) = (self.window(), self.peer_held.len());
+        let (window, held) = (self.window(), self.peer_held_bytes());
         let Some(collector) = self.scheduler.collector() else { return false };
         let free = match collector.observed() {
             Observed::Free => window.saturating_sub(held),

@@ -25,8 +25,8 @@ impl<P: Payload> Endpoint<P> {
             if !taken(self.token()) {
                 return true;
             }
-            self.handshake.local_key = self.handshake.randomness.bits();
-            self.handshake.local_idsn = crypto::initial_dsn(self.handshake.local_key);
+            self.handshake.keys.local = self.handshake.keys.randomness.bits();
+            self.handshake.local_idsn = crypto::initial_dsn(self.handshake.keys.local);
         }
         self.handshake.use_tcp();
         false

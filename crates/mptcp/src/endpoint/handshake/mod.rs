@@ -30,10 +30,16 @@ pub(super) struct Handshake {
     checksum: bool,
     local_idsn: u64,
     remote_idsn: u64,
-    local_key: u64,
-    remote_key: Option<u64>,
     /// Path of the first subflow.
     initial_path: Option<PathId>,
+    keys: Box<Keys>,
+}
+
+/// State for the handshakes of subflows.
+#[derive(Debug, Clone)]
+struct Keys {
+    local: u64,
+    remote: Option<u64>,
     randomness: Randomness,
 }
 
@@ -47,10 +53,8 @@ impl Handshake {
             checksum: config.checksum,
             local_idsn: crypto::initial_dsn(local_key),
             remote_idsn: 0,
-            local_key,
-            remote_key: None,
             initial_path: None,
-            randomness,
+            keys: Box::new(Keys { local: local_key, remote: None, randomness }),
         }
     }
 
@@ -88,7 +92,7 @@ impl Handshake {
 
     /// Random number for a nonce or an initial sequence number.
     fn random_u32(&mut self) -> u32 {
-        self.randomness.bits() as u32
+        self.keys.randomness.bits() as u32
     }
 
     /// Uses checksums if either end asks for them (RFC 8684, section 3.1).
@@ -97,7 +101,7 @@ impl Handshake {
     }
 
     fn set_remote_key(&mut self, key: u64) {
-        self.remote_key = Some(key);
+        self.keys.remote = Some(key);
         self.remote_idsn = crypto::initial_dsn(key);
         self.mode = Mode::Mptcp;
     }
@@ -107,12 +111,12 @@ impl Handshake {
 impl Handshake {
     #[inline]
     pub(super) fn local_key(&self) -> u64 {
-        self.local_key
+        self.keys.local
     }
 
     #[inline]
     pub(super) fn remote_key(&self) -> Option<u64> {
-        self.remote_key
+        self.keys.remote
     }
 
     /// Data sequence number of an offset in the stream to the peer.
@@ -148,24 +152,24 @@ impl Handshake {
 
     /// Token by which the peer names the connection in MP_JOIN.
     pub(super) fn local_token(&self) -> u32 {
-        crypto::token(self.local_key)
+        crypto::token(self.keys.local)
     }
 
     /// Token by which this end names the connection in MP_JOIN; 0 before the peer's key is known.
     pub(super) fn remote_token(&self) -> u32 {
-        self.remote_key.map_or(0, crypto::token)
+        self.keys.remote.map_or(0, crypto::token)
     }
 
     /// HMAC that proves to the peer that this end has both keys.
     pub(super) fn local_join_hmac(&self, local_nonce: u32, remote_nonce: u32) -> [u8; 32] {
-        let remote_key = self.remote_key.unwrap_or(0);
-        crypto::join_hmac(self.local_key, remote_key, local_nonce, remote_nonce)
+        let remote_key = self.keys.remote.unwrap_or(0);
+        crypto::join_hmac(self.keys.local, remote_key, local_nonce, remote_nonce)
     }
 
     /// HMAC that the peer must send to prove that it has both keys.
     fn remote_join_hmac(&self, local_nonce: u32, remote_nonce: u32) -> [u8; 32] {
-        let remote_key = self.remote_key.unwrap_or(0);
-        crypto::join_hmac(remote_key, self.local_key, remote_nonce, local_nonce)
+        let remote_key = self.keys.remote.unwrap_or(0);
+        crypto::join_hmac(remote_key, self.keys.local, remote_nonce, local_nonce)
     }
 }
 

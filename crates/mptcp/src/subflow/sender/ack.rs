@@ -56,8 +56,8 @@ impl<P: Payload> Sender<P> {
             return Acked::default();
         }
         let before = self.before(ack);
-        if self.features.rack {
-            self.rack.begin_ack();
+        if let Some(rack) = &mut self.rack {
+            rack.begin_ack();
         }
         let acked = if ack.offset > self.una() { self.advance(now, ack) } else { Acked::default() };
         self.detect_losses(now, ack, &acked, before.dsack);
@@ -74,15 +74,13 @@ impl<P: Payload> Sender<P> {
         if self.features.prr && self.recovery.is_fast() {
             self.apply_prr(&acked, before.lost_total, delivered);
         }
-        if self.features.rack {
+        if self.rack.is_some() {
             if acked.advanced {
                 self.tail_probe.cancel_due();
             }
             self.arm_tail_probe(now);
         }
-        if self.features.rate_samples {
-            self.sample_rate(now, &acked, &before);
-        }
+        self.sample_rate(now, &acked, &before);
         if self.features.pacing {
             self.update_pacing_rate();
         }
@@ -105,7 +103,7 @@ impl<P: Payload> Sender<P> {
             una: self.una(),
             sacked: self.scoreboard.sacked(),
             lost_total: self.scoreboard.lost_total(),
-            delivered: if self.features.rate_samples { self.sampler.delivered() } else { 0 },
+            delivered: self.sampler.as_ref().map_or(0, |sampler| sampler.delivered()),
             dsack: dsack_of(ack.blocks, ack.offset.max(self.una())),
         }
     }
@@ -113,17 +111,19 @@ impl<P: Payload> Sender<P> {
     /// Removes acknowledged segments, and takes a round-trip sample.
     #[inline]
     fn advance(&mut self, now: Instant, ack: &Acknowledgement<'_>) -> Acked {
-        let Self { features, scoreboard, rack, sampler, rtt, .. } = self;
+        let Self { scoreboard, rack, sampler, rtt, .. } = self;
         let advance = scoreboard.acknowledge(ack.offset, |sent, len, whole| {
             let new = !sent.has(SACKED);
-            if features.rack && whole && new {
+            if let Some(rack) = rack.as_mut().filter(|_| whole && new) {
                 rack.on_delivered(now, sent, rtt.min(), ack.clock_sample);
             }
-            if features.rate_samples && new {
-                sampler.on_delivered(now, 0, len, sent.at);
-            }
-            if features.rate_samples && whole {
-                sampler.pop();
+            if let Some(sampler) = sampler {
+                if new {
+                    sampler.on_delivered(now, 0, len, sent.at);
+                }
+                if whole {
+                    sampler.pop();
+                }
             }
         });
         // If any segment was sent again, segments behind it may have waited for the repair: only
@@ -151,16 +151,16 @@ impl<P: Payload> Sender<P> {
             self.detect_losses_without_sack(ack, acked);
             return;
         }
-        let Self { features, scoreboard, rack, sampler, rtt, .. } = self;
+        let Self { scoreboard, rack, sampler, rtt, .. } = self;
         scoreboard.apply_sack(ack.blocks, |i, sent| {
-            if features.rack {
+            if let Some(rack) = rack {
                 rack.on_delivered(now, sent, rtt.min(), None);
             }
-            if features.rate_samples {
+            if let Some(sampler) = sampler {
                 sampler.on_delivered(now, i, u64::from(sent.len), sent.at);
             }
         });
-        if !self.features.rack {
+        if self.rack.is_none() {
             self.scoreboard.detect_by_sack(self.mss);
             return;
         }
@@ -250,8 +250,8 @@ impl<P: Payload> Sender<P> {
     fn end_recovery(&mut self) {
         self.recovery.end();
         debug!(parent: &self.log, una = self.una(), cwnd = self.cwnd.cwnd(), "recovery ends");
-        if self.features.rack {
-            self.rack.on_recovered();
+        if let Some(rack) = &mut self.rack {
+            rack.on_recovered();
         }
     }
 
@@ -276,7 +276,8 @@ impl<P: Payload> Sender<P> {
     }
 
     fn sample_rate(&mut self, now: Instant, acked: &Acked, before: &Before) {
-        let mut sample = self.sampler.sample(before.delivered, self.rtt.min());
+        let Some(sampler) = &mut self.sampler else { return };
+        let mut sample = sampler.sample(before.delivered, self.rtt.min());
         sample.newly_lost = self.scoreboard.lost_total() - before.lost_total;
         sample.rtt = acked.rtt;
         sample.in_flight = self.pipe();

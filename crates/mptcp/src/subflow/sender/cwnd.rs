@@ -20,8 +20,8 @@ pub(super) struct CongestionWindow {
     /// When the window was last halved because the subflow held up the connection.
     penalised_at: Option<Instant>,
     congestion: ActiveCongestion,
-    hystart: HyStart,
-    original_hystart: Option<OriginalHyStart>,
+    hystart: Option<Box<HyStart>>,
+    original_hystart: Option<Box<OriginalHyStart>>,
 }
 
 impl CongestionWindow {
@@ -37,8 +37,8 @@ impl CongestionWindow {
             decays_when_idle: config.linux_counting,
             limited_until: 0,
             penalised_at: None,
-            hystart: HyStart::new(mode == HyStartMode::Rfc9406),
-            original_hystart: (mode == HyStartMode::Original).then(OriginalHyStart::new),
+            hystart: (mode == HyStartMode::Rfc9406).then(|| Box::new(HyStart::new())),
+            original_hystart: (mode == HyStartMode::Original).then(|| Box::new(OriginalHyStart::new())),
             congestion,
         }
     }
@@ -111,8 +111,10 @@ impl CongestionWindow {
             return;
         }
         let mut bytes = bytes;
-        if self.window.in_slow_start() && self.hystart.is_active() {
-            bytes = self.hystart.on_ack(bytes, view, next, paced, &mut self.window);
+        if let Some(hystart) = self.hystart.as_mut().filter(|hystart| hystart.is_active())
+            && self.window.in_slow_start()
+        {
+            bytes = hystart.on_ack(bytes, view, next, paced, &mut self.window);
         }
         self.congestion.inner_mut().on_ack(bytes, view, coupling, &mut self.window);
     }
@@ -121,7 +123,9 @@ impl CongestionWindow {
         self.congestion.inner_mut().on_loss(view, &mut self.window);
     }
     pub(super) fn on_timeout(&mut self, view: &SubflowView) {
-        self.original_hystart = self.original_hystart.as_ref().map(|_| OriginalHyStart::new());
+        if let Some(hystart) = &mut self.original_hystart {
+            **hystart = OriginalHyStart::new();
+        }
         self.congestion.inner_mut().on_timeout(view, &mut self.window);
     }
     pub(super) fn on_ecn(&mut self, view: &SubflowView) {

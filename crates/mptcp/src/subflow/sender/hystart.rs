@@ -35,9 +35,9 @@ pub(super) struct HyStart {
 }
 
 impl HyStart {
-    pub(super) fn new(active: bool) -> Self {
+    pub(super) fn new() -> Self {
         let never = Duration::MAX;
-        Self { active, round_end: 0, last_min: never, this_min: never, samples: 0, conservative: None }
+        Self { active: true, round_end: 0, last_min: never, this_min: never, samples: 0, conservative: None }
     }
 
     #[inline]
@@ -124,7 +124,7 @@ mod tests {
 
     /// Rounds of sixteen acknowledgements each. Returns the window after each round.
     fn rounds(rtts: &[u64]) -> (Vec<u64>, Window) {
-        let mut hystart = HyStart::new(true);
+        let mut hystart = HyStart::new();
         let mut window = Window { cwnd: 16 * MSS, ssthresh: u64::MAX };
         let mut una = 1;
         let mut next = 1;
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn unpaced_acknowledgement_grows_by_at_most_eight_segments() {
-        let mut hystart = HyStart::new(true);
+        let mut hystart = HyStart::new();
         let mut window = Window { cwnd: 100 * MSS, ssthresh: u64::MAX };
         let view = view(50 * MSS, None);
         assert_eq!(hystart.on_ack(50 * MSS, &view, 100 * MSS, false, &mut window), 8 * MSS);

@@ -32,6 +32,7 @@ pub(crate) use queue::{Chunk, Cut};
 use super::rtt::Rtt;
 use crate::Config;
 use crate::congestion::{SubflowView, Window};
+use crate::log::Log;
 use cwnd::CongestionWindow;
 use ecn::EcnState;
 use pacer::Pacer;
@@ -43,7 +44,6 @@ use recovery::{Phase, Recovery};
 use scoreboard::Scoreboard;
 use tail_probe::TailProbe;
 use timers::{Timer, TimerTable};
-use tracing::Span;
 use undo::Undo;
 use units::{Duration, Instant};
 use wire::Payload;
@@ -52,11 +52,8 @@ use wire::Payload;
 #[derive(Debug, Clone, Copy)]
 struct Features {
     sack: bool,
-    rack: bool,
     prr: bool,
     pacing: bool,
-    /// The congestion control takes delivery rate samples.
-    rate_samples: bool,
     /// Reductions may be undone.
     undo: bool,
     /// The window grows by bytes newly delivered, not by all bytes acknowledged.
@@ -74,33 +71,34 @@ pub(crate) struct Sender<P> {
     cwnd: CongestionWindow,
     rtt: Rtt,
     recovery: Recovery,
-    rack: Rack,
+    /// Loss detection by time, if it is on.
+    rack: Option<Box<Rack>>,
     tail_probe: TailProbe,
     prr: Prr,
     undo: Undo,
     ecn: EcnState,
-    pacer: Pacer,
-    sampler: RateSampler,
+    /// Spacing of segments, if it has ever been on.
+    pacer: Option<Box<Pacer>>,
+    /// Delivery rate samples, if the congestion control takes them.
+    sampler: Option<Box<RateSampler>>,
     last_sent: Instant,
     last_was_retransmission: bool,
     /// Segments sent again, ever.
     retransmissions: u64,
     /// Span of the log entries.
-    log: Span,
+    log: Log,
 }
 
 /// Construction and the handshake.
 impl<P: Payload> Sender<P> {
-    pub(crate) fn new(config: &Config, mss: u64, log: Span) -> Self {
+    pub(crate) fn new(config: &Config, mss: u64, log: Log) -> Self {
         let cwnd = CongestionWindow::new(config, mss);
         let rate_samples = cwnd.uses_rate_samples();
         Self {
             features: Features {
                 sack: config.sack,
-                rack: config.rack,
                 prr: config.prr && !rate_samples,
                 pacing: config.pacing || rate_samples,
-                rate_samples,
                 undo: config.undo || config.frto,
                 count_delivered: config.linux_counting,
             },
@@ -111,13 +109,13 @@ impl<P: Payload> Sender<P> {
             cwnd,
             rtt: Rtt::new(config),
             recovery: Recovery::default(),
-            rack: Rack::new(),
+            rack: config.rack.then(|| Box::new(Rack::new())),
             tail_probe: TailProbe::default(),
             prr: Prr::default(),
             undo: Undo::new(config),
             ecn: EcnState::default(),
-            pacer: Pacer::new(config.pacing),
-            sampler: RateSampler::new(),
+            pacer: (config.pacing || rate_samples).then(|| Box::new(Pacer::new(config.pacing))),
+            sampler: rate_samples.then(|| Box::new(RateSampler::new())),
             last_sent: Instant::ZERO,
             last_was_retransmission: false,
             retransmissions: 0,
@@ -130,8 +128,8 @@ impl<P: Payload> Sender<P> {
         self.cwnd.rescale(self.mss, mss);
         self.mss = mss;
         self.features.sack = sack;
-        self.features.rack &= sack;
         self.features.prr &= sack;
+        self.rack = self.rack.take().filter(|_| sack);
     }
 
     /// The handshake begins: the SYN takes offset 0.
@@ -271,10 +269,10 @@ impl<P: Payload> Sender<P> {
         self.queue.check_invariants()?;
         let [reordering, probe, retransmission] =
             [Timer::Reordering, Timer::TailProbe, Timer::Retransmission].map(|t| self.timers.expiry(t));
-        if self.features.rack {
-            self.rack.check_invariants(&self.scoreboard)?;
+        if let Some(rack) = &self.rack {
+            rack.check_invariants(&self.scoreboard)?;
         } else {
-            let idle = reordering == Instant::MAX && probe == Instant::MAX && self.rack.is_idle();
+            let idle = reordering == Instant::MAX && probe == Instant::MAX;
             ensure(idle, "RACK is disabled but active")?;
         }
         if probe != Instant::MAX {
@@ -283,7 +281,7 @@ impl<P: Payload> Sender<P> {
             ensure(running && probe <= retransmission, "tail probe after the retransmission timer")?;
             ensure(!self.recovery.is_fast(), "tail probe in fast recovery")?;
         }
-        let stamped = !self.features.rate_samples || self.sampler.len() == self.scoreboard.len();
+        let stamped = self.sampler.as_ref().is_none_or(|sampler| sampler.len() == self.scoreboard.len());
         ensure(stamped, "a segment without a rate sample stamp")?;
         let in_timeout = matches!(self.recovery.phase(), Some(Phase::Timeout { .. }));
         ensure(in_timeout || self.undo.frto_is_off(), "F-RTO runs outside timeout recovery")

@@ -196,11 +196,6 @@ impl Rack {
         let unlisted = scoreboard.iter().any(|sent| sent.has(RETRANSMITTED) && !is_listed(sent));
         ensure(!unlisted, "a retransmission that RACK does not watch")
     }
-
-    /// No retransmission is watched; for tests.
-    pub(super) fn is_idle(&self) -> bool {
-        self.retransmissions.is_empty()
-    }
 }
 
 #[cfg(test)]

@@ -33,18 +33,23 @@ impl<P: Payload> Sender<P> {
 
     /// Updates the pacing rate: that of the receiver, of the congestion control, or of the window.
     pub(super) fn update_pacing_rate(&mut self) {
-        let by_window = || self.rtt.measured().filter(|_| self.pacer.is_by_window());
+        let Some(pacer) = &mut self.pacer else { return };
+        let by_window = || self.rtt.measured().filter(|_| pacer.is_by_window());
         let target = self.cwnd.receiver_target(self.mss, self.rtt.srtt()).map(|(_, rate)| rate);
         let rate = target
             .or_else(|| self.cwnd.pacing_rate())
             .or_else(|| by_window().map(|srtt| Pacer::rate_of(&self.cwnd.window(), srtt)));
-        self.pacer.set_rate(rate);
+        pacer.set_rate(rate);
     }
 
     /// Sends at `rate` bytes per second as the receiver asks; with `None`, by the own algorithm.
     pub(crate) fn set_receiver_rate(&mut self, now: Instant, rate: Option<u64>) {
         self.cwnd.set_receiver_rate(rate);
-        self.features.pacing = rate.is_some() || self.pacer.is_by_window() || self.features.rate_samples;
+        let by_window = self.pacer.as_ref().is_some_and(|pacer| pacer.is_by_window());
+        self.features.pacing = rate.is_some() || by_window || self.sampler.is_some();
+        if self.features.pacing {
+            self.pacer.get_or_insert_with(|| Box::new(Pacer::new(false)));
+        }
         match self.cwnd.receiver_target(self.mss, self.rtt.srtt()) {
             // After a timeout the window stays until an acknowledgement arrives.
             Some(_) if matches!(self.recovery.phase(), Some(Phase::Timeout { .. })) => {}

@@ -167,11 +167,10 @@ impl<P: Payload> Sender<P> {
         self.scoreboard.restart_retransmission();
         self.rearm_retransmission_timer(now);
         let reneged = self.scoreboard.has_reneged();
-        if self.features.rack {
+        if self.rack.is_some() {
             self.stop_rack_timers();
         }
-        if self.features.rack && !reneged {
-            let patience = self.rack_patience();
+        if let Some(patience) = self.rack_patience().filter(|_| !reneged) {
             self.scoreboard.mark_expired_lost(|sent_at| sent_at + patience <= now);
         } else {
             self.scoreboard.mark_all_lost(reneged);
@@ -211,7 +210,7 @@ impl<P: Payload> Sender<P> {
     /// A loss was repaired outside recovery: reduces the window, unless the congestion control does
     /// that by its model.
     pub(super) fn reduce_window(&mut self) {
-        if !self.features.rate_samples {
+        if self.sampler.is_none() {
             self.cwnd.reduce_to_ssthresh();
         }
     }
@@ -253,8 +252,8 @@ impl<P: Payload> Sender<P> {
     pub(crate) fn expire(&mut self, now: Instant) -> bool {
         let pacing_end = self.timers.expiry(Timer::Pacing);
         let mut expired = self.timers.take_due(Timer::Pacing, now);
-        if expired {
-            self.pacer.on_expired(now.since(pacing_end));
+        if let Some(pacer) = self.pacer.as_mut().filter(|_| expired) {
+            pacer.on_expired(now.since(pacing_end));
         }
         if self.timers.take_due(Timer::Reordering, now) {
             expired = true;
@@ -271,18 +270,21 @@ impl<P: Payload> Sender<P> {
         expired
     }
 
-    fn rack_patience(&self) -> units::Duration {
+    fn rack_patience(&self) -> Option<units::Duration> {
         let sacked = self.scoreboard.sacked_segments();
-        self.rack.patience(self.recovery.is_active(), sacked, self.rtt.min(), self.rtt.srtt())
+        let (in_recovery, rtt) = (self.recovery.is_active(), &self.rtt);
+        Some(self.rack.as_ref()?.patience(in_recovery, sacked, rtt.min(), rtt.srtt()))
     }
 
     /// Marks lost segments by RACK, and sets the timer if some cannot be judged yet.
     pub(super) fn detect_losses_by_time(&mut self, now: Instant, dsack: bool) {
-        if dsack {
-            self.rack.on_dsack(self.una(), self.scoreboard.next());
+        let (una, next) = (self.una(), self.scoreboard.next());
+        if let Some(rack) = self.rack.as_mut().filter(|_| dsack) {
+            rack.on_dsack(una, next);
         }
-        let patience = self.rack_patience();
-        match self.rack.detect_losses(now, &mut self.scoreboard, patience) {
+        let Some(patience) = self.rack_patience() else { return };
+        let Self { rack, scoreboard, .. } = self;
+        match rack.as_mut().and_then(|rack| rack.detect_losses(now, scoreboard, patience)) {
             Some(at) => {
                 self.timers.stop(Timer::TailProbe);
                 self.timers.start(Timer::Reordering, at);

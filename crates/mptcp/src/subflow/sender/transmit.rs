@@ -57,7 +57,7 @@ impl<P: Payload> Sender<P> {
             return None;
         }
         // A congestion control with a model of the path handles idle times itself.
-        if self.was_idle(now) && !self.features.rate_samples {
+        if self.was_idle(now) && self.sampler.is_none() {
             self.cwnd.restart_after_idle(now.since(self.last_sent), self.rtt.rto());
         }
         if !fin && !self.has_window_for(len) {
@@ -104,7 +104,7 @@ impl<P: Payload> Sender<P> {
         if first || !self.timers.is_running(Timer::Retransmission) {
             self.arm_retransmission_timer(now);
         }
-        if self.features.rack {
+        if self.rack.is_some() {
             if self.tail_probe.is_due() {
                 self.tail_probe.on_sent(self.scoreboard.next(), false);
             }
@@ -115,22 +115,20 @@ impl<P: Payload> Sender<P> {
         }
         self.last_was_retransmission = false;
         self.pace(now, len);
-        if self.features.rate_samples {
-            self.sampler.on_sent(now, first);
+        if let Some(sampler) = &mut self.sampler {
+            sampler.on_sent(now, first);
         }
         offset
     }
 
     #[inline]
     fn pace(&mut self, now: Instant, len: u64) {
-        if !self.features.pacing {
-            return;
-        }
+        let Some(pacer) = self.pacer.as_mut().filter(|_| self.features.pacing) else { return };
         // The delay has ended before its timer was handled.
         if self.timers.is_running(Timer::Pacing) {
-            self.pacer.on_expired(now.since(self.timers.expiry(Timer::Pacing)));
+            pacer.on_expired(now.since(self.timers.expiry(Timer::Pacing)));
         }
-        if let Some(at) = self.pacer.on_sent(now, len, self.mss) {
+        if let Some(at) = pacer.on_sent(now, len, self.mss) {
             self.timers.start(Timer::Pacing, at);
         }
     }
@@ -147,7 +145,7 @@ impl<P: Payload> Sender<P> {
     /// [`rescue`](Self::rescue) may have a segment to send.
     #[inline]
     pub(crate) fn may_need_rescue(&self) -> bool {
-        self.recovery.is_active() || self.tail_probe.is_due() || self.features.rate_samples
+        self.recovery.is_active() || self.tail_probe.is_due() || self.sampler.is_some()
     }
 
     /// Returns the next lost chunk and its offset, if the window has room.
@@ -183,7 +181,7 @@ impl<P: Payload> Sender<P> {
             return if self.give_up_frto() { self.retransmit(now) } else { None };
         }
         // RACK repairs tails by its own probe.
-        let Some(Phase::Fast { point }) = self.recovery.phase().filter(|_| !self.features.rack) else {
+        let Some(Phase::Fast { point }) = self.recovery.phase().filter(|_| self.rack.is_none()) else {
             return None;
         };
         let has_room = self.pipe() + self.mss <= self.cwnd.cwnd();
@@ -200,11 +198,13 @@ impl<P: Payload> Sender<P> {
 
     /// Tells the rate sampler if the window has room and no data is left.
     fn note_app_limited(&mut self) {
-        if self.features.rate_samples && self.queue.is_empty() && !self.scoreboard.has_unrepaired() {
-            let pipe = self.pipe();
-            if pipe < self.cwnd.cwnd() {
-                self.sampler.set_app_limited(pipe);
-            }
+        let pipe = self.pipe();
+        if let Some(sampler) = &mut self.sampler
+            && self.queue.is_empty()
+            && !self.scoreboard.has_unrepaired()
+            && pipe < self.cwnd.cwnd()
+        {
+            sampler.set_app_limited(pipe);
         }
     }
 
@@ -250,12 +250,12 @@ impl<P: Payload> Sender<P> {
         debug!(parent: &self.log, offset, len, "retransmission");
         self.last_sent = now;
         self.last_was_retransmission = true;
-        if self.features.rack {
-            self.rack.on_retransmission(now, offset);
+        if let Some(rack) = &mut self.rack {
+            rack.on_retransmission(now, offset);
         }
         self.pace(now, len);
-        if self.features.rate_samples {
-            self.sampler.on_retransmission(now, i);
+        if let Some(sampler) = &mut self.sampler {
+            sampler.on_retransmission(now, i);
         }
     }
 

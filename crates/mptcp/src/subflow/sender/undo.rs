@@ -59,7 +59,7 @@ pub(super) struct Undo {
     eifel_enabled: bool,
     frto_enabled: bool,
     frto: Frto,
-    saved: Option<Saved>,
+    saved: Option<Box<Saved>>,
 }
 
 impl Undo {
@@ -70,7 +70,8 @@ impl Undo {
     /// Saves the window before a reduction. `una` is the first offset in flight.
     pub(super) fn save(&mut self, window: Window, una: u64) {
         if self.eifel_enabled || self.frto_enabled {
-            self.saved = Some(Saved { window, first_retransmission: None, from: una, unexplained: 0 });
+            let saved = Saved { window, first_retransmission: None, from: una, unexplained: 0 };
+            self.saved = Some(Box::new(saved));
         }
     }
     pub(super) fn forget(&mut self) {

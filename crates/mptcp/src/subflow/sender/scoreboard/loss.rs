@@ -2,7 +2,7 @@
 
 use super::{DUP_THRESH, LOST, REINJECTED, REPEATED, RETRANSMITTED, SACKED, Scoreboard, Sent};
 use units::Instant;
-use wire::{Payload, SackBlocks};
+use wire::Payload;
 
 impl<P: Payload> Scoreboard<P> {
     /// The first segment not yet examined for loss.
@@ -113,7 +113,7 @@ impl<P: Payload> Scoreboard<P> {
         if reneged {
             self.sacked = 0;
             self.sacked_segments = 0;
-            self.previous_sack = SackBlocks::default();
+            self.previous_sack = None;
         }
         self.lost_total += (self.flight() - self.sacked).saturating_sub(self.lost - self.retransmitting);
         self.lost = 0;

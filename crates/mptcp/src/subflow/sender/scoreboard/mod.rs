@@ -91,7 +91,7 @@ pub(super) struct Scoreboard<P> {
     retransmit_from: u64,
     highest_sacked: u64,
     /// Blocks of the previous acknowledgement, as the low 32 bits of their offsets.
-    previous_sack: SackBlocks,
+    previous_sack: Option<Box<SackBlocks>>,
     /// Offsets of retransmissions that were lost too; these are sent first.
     lost_again: VecDeque<u64>,
 }
@@ -110,7 +110,7 @@ impl<P: Payload> Scoreboard<P> {
             judged: 0,
             retransmit_from: 0,
             highest_sacked: 0,
-            previous_sack: SackBlocks::default(),
+            previous_sack: None,
             lost_again: VecDeque::new(),
         }
     }
@@ -282,10 +282,12 @@ impl<P: Payload> Scoreboard<P> {
     /// Applies SACK blocks. Calls `on_segment` for each newly sacked segment, with its index.
     #[inline]
     pub(super) fn apply_sack(&mut self, blocks: &[(u64, u64)], mut on_segment: impl FnMut(usize, &Sent<P>)) {
-        if blocks.is_empty() && self.previous_sack.is_empty() {
+        if blocks.is_empty() {
+            self.previous_sack = None;
             return;
         }
-        let previous = self.previous_sack;
+        let mut memory = self.previous_sack.take().unwrap_or_default();
+        let previous = *memory;
         let mut remembered = SackBlocks::default();
         for &(left, right) in blocks {
             if right > self.next || left >= right || right <= self.una {
@@ -298,7 +300,8 @@ impl<P: Payload> Scoreboard<P> {
             let from = known.map_or(left, |&(l, r)| left + u64::from(r.wrapping_sub(l)));
             self.sack_range(left, from.max(self.una), right, &mut on_segment);
         }
-        self.previous_sack = remembered;
+        *memory = remembered;
+        self.previous_sack = Some(memory);
     }
 
     /// Marks the segments that lie wholly in `[left, right)`. Those before `from` are marked

@@ -35,7 +35,7 @@ fn sender(sack: bool, segments: u64) -> Sender<Span> {
 
 /// A connected sender over a path with a round trip of 100 ms.
 fn sender_with(config: &Config, sack: bool) -> Sender<Span> {
-    let mut s = Sender::new(config, MSS, tracing::Span::none());
+    let mut s = Sender::new(config, MSS, crate::log::Log::new(tracing::Span::none()));
     s.negotiated(MSS, sack);
     s.start();
     s.on_syn_acked();

@@ -74,7 +74,7 @@ fn reordering_window_grows_with_dsack_and_shrinks_later() {
     assert_eq!(at(&mut s, 106, 3, &[(0, 1), (4, 6)]), Some(5 + 101 + 50));
     assert_eq!(at(&mut s, 107, 3, &[(1, 2), (4, 7)]), Some(6 + 101 + 50));
     for _ in 0..16 {
-        s.rack.on_recovered();
+        s.rack.as_mut().unwrap().on_recovered();
     }
     assert_eq!(at(&mut s, 108, 3, &[(4, 8)]), Some(7 + 101 + 25));
 }
