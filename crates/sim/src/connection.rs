@@ -68,11 +68,11 @@ pub(crate) struct Connection {
     pub(crate) video: Option<Box<VideoExchange>>,
     /// Largest number of bytes held out of order, in bytes.
     pub(crate) peak_out_of_order: u64,
-    pub(crate) delays: DelayRecorder,
-    head_of_line: HeadOfLine,
+    pub(crate) delays: Box<DelayRecorder>,
+    head_of_line: Box<HeadOfLine>,
     /// Time at which each lost path is opened again.
     rejoin_at: Vec<Option<Instant>>,
-    pub(crate) config: TrafficConfig,
+    pub(crate) config: Box<TrafficConfig>,
 }
 
 /// Endpoint settings of an experiment, which its connections share.
@@ -134,10 +134,10 @@ impl Connection {
             video,
             app: App::new(config, seed.derive("app")),
             peak_out_of_order: 0,
-            delays: DelayRecorder::default(),
-            head_of_line: HeadOfLine::default(),
+            delays: Box::default(),
+            head_of_line: Box::default(),
             rejoin_at: vec![None; experiment.paths.len()],
-            config: config.clone(),
+            config: Box::new(config.clone()),
         };
         if uses_energy_costs {
             let costs = energy_costs(&experiment.paths, cells, config.direction);
