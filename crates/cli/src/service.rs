@@ -1,4 +1,4 @@
-//! Shared parts of the daemons `tandem agent` and `tandem proxy`.
+//! Shared parts of the daemons `tandem agent`, `gateway`, `proxy` and `serve`.
 
 use sd_notify::NotifyState;
 use std::cell::Cell;

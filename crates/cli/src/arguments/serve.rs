@@ -1,6 +1,6 @@
 //! Arguments of `tandem serve`.
 
-use super::{ServerTlsOptions, listening_address};
+use super::{LogFormat, ServerTlsOptions, listening_address};
 use clap::{Args, Subcommand, ValueHint};
 use std::path::PathBuf;
 
@@ -98,6 +98,9 @@ pub(crate) struct ServeOptions {
     /// Write a JSON line for each response: times of request, last write and acknowledgement
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) log: Option<PathBuf>,
+    /// Format of the log on stderr
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) log_format: LogFormat,
 }
 
 /// Parses a time of at least a minute, in days (`30d`) or any other unit of time.

@@ -5,6 +5,7 @@ use crate::arguments::{LogFormat, Serve, ServeCommand, ServeOptions, ServerTlsOp
 use crate::failure::{Failure, reason};
 use crate::logging::log_daemon;
 use crate::output::{self, Terminal};
+use crate::service::ServiceManager;
 use crate::unit::Unit;
 use crate::{player_page, signals, tls_files};
 use abr::Manifest;
@@ -20,6 +21,7 @@ use std::thread;
 use std::time::Duration;
 use tls::ServerTls;
 use tokio::sync::watch;
+use tokio::time::timeout;
 use tracing::{info, warn};
 
 /// Database without `--database`.
@@ -34,6 +36,8 @@ const DEFAULT_MAX_BYTES: u64 = 16 << 30;
 const OPEN_FILES: u64 = 4096;
 /// Interval at which the stop flag is polled.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// Interval at which a report to the watchdog may be due.
+const ALIVE_INTERVAL: Duration = Duration::from_millis(100);
 
 pub(crate) fn run(arguments: &Serve, terminal: Terminal) -> Result<(), Failure> {
     if let Some(ServeCommand::Unit(options)) = &arguments.command {
@@ -41,7 +45,7 @@ pub(crate) fn run(arguments: &Serve, terminal: Terminal) -> Result<(), Failure> 
     }
     let options = &arguments.options;
     let config = config(options)?;
-    log_daemon("info", LogFormat::Text, terminal)?;
+    log_daemon("info", options.log_format, terminal)?;
     let (config, mut renewal) = match tls_files::server(&options.tls)? {
         Some(tls) => {
             let (renewal, tls) = Renewal::new(&options.tls, tls);
@@ -89,19 +93,30 @@ pub(crate) fn run(arguments: &Serve, terminal: Terminal) -> Result<(), Failure> 
     let web = config.web.is_some();
     let scheme = if config.tls.is_some() { "https" } else { "http" };
     output::write(&format!("{scheme}://{address}/\n"))?;
+    let note = |text: &str| match options.log_format {
+        LogFormat::Text => terminal.note(text),
+        LogFormat::Json => info!("{text}"),
+    };
     if web {
-        terminal.note(&format!("player:   {scheme}://{address}/"));
+        note(&format!("player:   {scheme}://{address}/"));
     }
-    terminal.note(&format!("sessions: {scheme}://{address}/sessions, stored in {}", database.display()));
+    note(&format!("sessions: {scheme}://{address}/sessions, stored in {}", database.display()));
     if deleted > 0 {
-        terminal.note(&format!("deleted:  {deleted} sessions beyond the limits of --keep…"));
+        note(&format!("deleted:  {deleted} sessions beyond the limits of --keep…"));
     }
     if config.content.is_some() && config.token.is_some() && !config.private_content {
-        terminal.note("content:  readable without the token; --private-content requires it");
+        note("content:  readable without the token; --private-content requires it");
     }
+    let manager = ServiceManager::new();
+    ServiceManager::ready();
     collector::run(listener, config, store, async {
-        // The thread drops the sender when the program is to end.
-        let _ = ended.await;
+        // Reports from the collector's own thread, so that the watchdog notices when it hangs. The other
+        // thread drops the sender when the program is to end.
+        let mut ended = ended;
+        while timeout(ALIVE_INTERVAL, &mut ended).await.is_err() {
+            manager.alive();
+        }
+        ServiceManager::stopping();
     })
     .map_err(|error| serve_failure(&error))
 }
@@ -164,6 +179,7 @@ fn unit(options: &ServeOptions) -> Result<(), Failure> {
         seed,
         mptcp,
         log,
+        log_format,
     } = options;
     let default_database = PathBuf::from(UNIT_DATABASE);
     let mut command: Vec<OsString> = vec!["serve".into()];
@@ -178,6 +194,7 @@ fn unit(options: &ServeOptions) -> Result<(), Failure> {
         ("--keep-size", keep_size.map(|size| format!("{}B", size.get()))),
         ("--max-size", Some(format!("{}B", max_size.get())).filter(|_| max_size.get() != DEFAULT_MAX_BYTES)),
         ("--seed", Some(seed.to_string()).filter(|_| *seed != 1)),
+        ("--log-format", (*log_format == LogFormat::Json).then(|| "json".to_owned())),
     ] {
         if let Some(value) = value {
             option(name, value.into());

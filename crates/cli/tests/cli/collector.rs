@@ -4,7 +4,9 @@ use crate::play::{Serving, request};
 use crate::support::{Place, tandem_path};
 use serde_json::Value;
 use std::collections::BTreeSet;
-use std::process::Command;
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::net::UnixDatagram;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread;
@@ -135,6 +137,42 @@ fn needs_root_full_disk_refuses_records_until_there_is_room() {
 }
 
 #[test]
+fn collector_reports_its_state_to_the_service_manager() {
+    let place = Place::new();
+    let path = place.path().join("notify.sock");
+    let manager = UnixDatagram::bind(&path).expect("the folder is ours");
+    manager.set_read_timeout(Some(Duration::from_secs(20))).expect("a socket");
+    let report = || {
+        let mut buffer = [0; 256];
+        let length = manager.recv(&mut buffer).expect("a report in time");
+        String::from_utf8_lossy(&buffer[..length]).trim().to_owned()
+    };
+    let mut command = place.command(&["-q", "serve", "--listen", "127.0.0.1:0"]);
+    let serving = Serving::run(command.env("NOTIFY_SOCKET", &path).env("WATCHDOG_USEC", "400000"));
+    assert_eq!([report(), report(), report()], ["READY=1", "WATCHDOG=1", "WATCHDOG=1"]);
+    assert!(Command::new("kill").arg(serving.child.id().to_string()).status().is_ok_and(|it| it.success()));
+    while report() != "STOPPING=1" {}
+}
+
+#[test]
+fn json_log_of_the_collector_has_a_document_in_each_line() {
+    let place = Place::new();
+    let mut command = place.command(&["serve", "--listen", "127.0.0.1:0", "--log-format", "json"]);
+    let mut child =
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
+    let mut log = BufReader::new(child.stderr.take().expect("a pipe"));
+    let serving = Serving::of(child);
+    let mut line = String::new();
+    while !line.contains("sessions: ") {
+        line.clear();
+        assert!(log.read_line(&mut line).expect("a pipe") > 0, "the log has the address");
+        let entry: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        assert!(entry["timestamp"].is_string() && entry["level"] == "INFO", "{line}");
+    }
+    drop(serving);
+}
+
+#[test]
 fn unit_carries_every_option_with_absolute_paths() {
     let place = Place::new();
     place.write("token", "sesame\n");
@@ -161,13 +199,15 @@ fn unit_carries_every_option_with_absolute_paths() {
         "token",
         "--private-content",
         "--mptcp",
+        "--log-format",
+        "json",
     ]);
     let here = place.path().canonicalize().expect("it is there");
     let here = here.display();
     let command = unit.lines().find_map(|line| line.strip_prefix("ExecStart=")).expect("a command");
     let expected = format!(
         " serve --database /var/lib/tandem-serve/sessions.db --listen 192.0.2.1:8090 --keep 2592000s \
-         --keep-sessions 100 --keep-size 2000000000B --max-size 4000000000B --token-file {here}/token \
+         --keep-sessions 100 --keep-size 2000000000B --max-size 4000000000B --log-format json --token-file {here}/token \
          --content {here}/films --allow-host films.example.org --allow-origin https://example.org \
          --private-content --mptcp $TANDEM_SERVE_OPTIONS"
     );
