@@ -1,7 +1,7 @@
 //! MP_FASTCLOSE (RFC 8684, section 3.5) and reset reasons (section 3.6).
 
 use crate::pair::{CLIENT, Pair, PathModel, SERVER};
-use tandem_mptcp::{Config, Event, Failure, Mode, PathId, ResetReason};
+use tandem_mptcp::{Config, Event, Failure, Mode, PathId, ResetReason, SubflowEnds};
 use units::Instant;
 use wire::{Flags, MptcpSignal};
 
@@ -129,6 +129,11 @@ fn permanent_reset_reports_its_reason_and_refuses_the_path() {
         let down = Event::SubflowDown(PathId(1), Some(Failure::Reset(reason)));
         assert!(pair.saw(CLIENT, &down), "{:?}", pair.events[CLIENT]);
         assert_eq!(pair.ends[CLIENT].open(pair.now, PathId(1), false), transient);
+        assert_eq!(pair.ends[CLIENT].is_refused(PathId(1)), !transient);
+        if !transient {
+            let other = SubflowEnds { local_port: 5000, remote_port: 443, address_id: 2 };
+            assert!(pair.ends[CLIENT].open_between(pair.now, PathId(1), other, false), "other ends");
+        }
     }
 }
 

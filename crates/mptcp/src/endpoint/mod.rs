@@ -371,6 +371,17 @@ impl<P: Payload> Endpoint<P> {
         self.subflows.get(path.index()).is_some_and(Subflow::is_open)
     }
 
+    /// The last subflow over `path` was refused for good, or lost its options: the host should not
+    /// open it again (RFC 8684, section 3.6).
+    pub fn is_refused(&self, path: PathId) -> bool {
+        self.subflows.get(path.index()).is_some_and(Subflow::is_permanently_refused)
+    }
+
+    /// DSS checksums are in use.
+    pub fn uses_checksum(&self) -> bool {
+        self.handshake.uses_checksum()
+    }
+
     /// Nothing is left to do for the connection: it has ended, and no subflow waits for segments
     /// that the network may have delayed.
     pub fn is_gone(&self) -> bool {

@@ -2,7 +2,7 @@
 
 use crate::{ConnectionId, Interface, OpenSubflow, Stack, Tuple};
 use mptcp::{Event, PathId, SubflowInfo};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use units::{Duration, Instant};
 
@@ -42,6 +42,8 @@ struct Client {
     remote: SocketAddr,
     /// The only interface of the connection.
     only: Option<usize>,
+    /// Interfaces whose subflow was refused for good, or lost its options (RFC 8684, section 3.6).
+    refused: BTreeSet<usize>,
 }
 
 impl LocalPaths {
@@ -65,7 +67,7 @@ impl LocalPaths {
     }
 
     pub(super) fn add(&mut self, id: ConnectionId, remote: SocketAddr, only: Option<usize>) {
-        self.clients.insert(id, Client { remote, only });
+        self.clients.insert(id, Client { remote, only, refused: BTreeSet::new() });
     }
 
     pub(super) fn attach(&mut self, now: Instant, stack: &mut Stack, interface: usize) {
@@ -105,7 +107,7 @@ impl LocalPaths {
 
     /// Handles an event of an endpoint.
     pub(super) fn on_event(&mut self, now: Instant, stack: &mut Stack, id: ConnectionId, event: &Event) {
-        let Some(client) = self.clients.get(&id) else { return };
+        let Some(client) = self.clients.get_mut(&id) else { return };
         match event {
             Event::Connected(_) => {
                 for (interface, path) in self.paths.iter().enumerate() {
@@ -119,7 +121,10 @@ impl LocalPaths {
             Event::SubflowDown(path, Some(_)) => {
                 let address = stack.tuple(id, *path).map(|tuple| tuple.local.ip());
                 let interface = self.paths.iter().position(|path| path.address == address);
-                if let Some(interface) = interface.filter(|&i| self.paths[i].is_usable) {
+                let Some(interface) = interface else { return };
+                if stack.endpoint(id).is_some_and(|endpoint| endpoint.is_refused(*path)) {
+                    client.refused.insert(interface);
+                } else if self.paths[interface].is_usable {
                     self.rejoins.push((now + REJOIN_DELAY, id, interface));
                 }
             }
@@ -145,7 +150,7 @@ impl LocalPaths {
     }
 }
 
-/// Opens a subflow over an interface, unless there is one. The stack refuses it while the connection
+/// Opens a subflow over an interface, unless there is one or it was refused. The stack refuses it while the connection
 /// cannot be joined.
 fn join(
     now: Instant,
@@ -157,6 +162,7 @@ fn join(
 ) {
     let Some(address) = path.address.filter(|_| path.is_usable) else { return };
     if client.only.is_some_and(|only| only != interface)
+        || client.refused.contains(&interface)
         || stack.subflows(id).any(|one| one.interface == interface)
     {
         return;

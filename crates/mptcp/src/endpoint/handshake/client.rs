@@ -24,7 +24,8 @@ impl<P: Payload> Endpoint<P> {
         self.open_subflow(now, path, None, backup)
     }
 
-    /// Opens a subflow as [`open`](Self::open) does, between the given ends.
+    /// Opens a subflow as [`open`](Self::open) does, between the given ends. The caller heeds
+    /// [`is_refused`](Self::is_refused): an earlier subflow of that index may have had other ends.
     pub fn open_between(&mut self, now: Instant, path: PathId, ends: SubflowEnds, backup: bool) -> bool {
         self.open_subflow(now, path, Some(ends), backup)
     }
@@ -36,7 +37,7 @@ impl<P: Payload> Endpoint<P> {
         if !may_open || self.ended || self.is_data_closed() || self.subflows[i].is_open() {
             return false;
         }
-        let can_join = self.handshake.is_mptcp() && self.handshake.is_confirmed() && self.may_join(i);
+        let can_join = self.handshake.is_mptcp() && self.handshake.is_confirmed() && self.may_join(i, ends);
         if joined && !can_join {
             return false;
         }
@@ -69,9 +70,9 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Neither the peer nor the local limits prevent a join.
-    fn may_join(&self, i: usize) -> bool {
+    fn may_join(&self, i: usize, ends: Option<SubflowEnds>) -> bool {
         self.paths.may_join()
-            && !self.subflows[i].is_permanently_refused()
+            && (ends.is_some() || !self.subflows[i].is_permanently_refused())
             && self.has_room_for_subflow()
             && !self.fallback.is_failing()
     }
