@@ -8,7 +8,14 @@ use units::{Duration, Instant, Seed};
 use wire::{Ecn, ip};
 
 const PORT: u16 = 443;
-const LIMITS: Limits = Limits { connections: 16, per_peer: 5, half_open: 4, memory: 100_000, read_ahead: 0 };
+const LIMITS: Limits = Limits {
+    connections: 16,
+    per_peer: 5,
+    half_open: 4,
+    memory: 100_000,
+    orphan_timeout: Duration::from_secs(60),
+    read_ahead: 0,
+};
 /// Beyond its limit of memory a stack may hold a window for each connection.
 const MAX_MEMORY: u64 = LIMITS.memory + (LIMITS.connections as u64) * 70_000;
 
@@ -102,7 +109,8 @@ fn apply(now: Instant, host: &mut Stack, dice: &mut Dice<'_>) {
             0 => _ = host.write(id, &bytes::Bytes::from(vec![1; dice.below(20_000) as usize])),
             1 => while host.read(id, 1000).is_some() {},
             2 => _ = host.update(id, Endpoint::close),
-            3 => host.release(id),
+            3 if dice.below(2) == 0 => host.release(id),
+            3 => host.abandon(now, id),
             4 => {
                 let (local, remote) = (address(false, 1, 1), SocketAddr::new(address(false, 1, 2), PORT));
                 _ = host.join(now, id, local, remote, false);

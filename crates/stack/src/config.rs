@@ -1,6 +1,7 @@
 //! Interfaces and limits of a stack.
 
 use core::net::IpAddr;
+use units::Duration;
 
 /// Size of an IPv4 and a TCP header without options.
 const IPV4_HEADERS: u16 = 40;
@@ -42,6 +43,9 @@ pub struct Limits {
     /// received piece. Beyond it, connections that hold
     /// more than an equal part can neither write nor receive.
     pub memory: u64,
+    /// Longest time in which the peer of an [abandoned](crate::Stack::abandon) connection acknowledges
+    /// no data (Linux `tcp_fin_timeout`: 60 s). Then the connection is aborted.
+    pub orphan_timeout: Duration,
     /// Bytes of a connection that are read for its application as soon as they are in order, before
     /// they are acknowledged: as by an application that reads at once. Zero leaves them to the
     /// application, which may then read only after the acknowledgement has told a smaller window.
@@ -50,7 +54,14 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { connections: 65_536, per_peer: 8192, half_open: 1024, memory: 1 << 30, read_ahead: 0 }
+        Self {
+            connections: 65_536,
+            per_peer: 8192,
+            half_open: 1024,
+            memory: 1 << 30,
+            orphan_timeout: Duration::from_secs(60),
+            read_ahead: 0,
+        }
     }
 }
 

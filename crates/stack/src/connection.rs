@@ -1,6 +1,7 @@
 //! One connection of a stack: the endpoint, and the four-tuples of its subflows.
 
 use crate::Tuple;
+use crate::orphan::Orphan;
 use crate::peers::Peer;
 use bytes::Bytes;
 use core::net::IpAddr;
@@ -41,6 +42,8 @@ pub(crate) struct Connection {
     pub(crate) write_blocked: bool,
     /// The application has no further interest.
     pub(crate) is_released: bool,
+    /// The application has closed the connection, which ends by itself.
+    pub(crate) orphan: Option<Orphan>,
     /// The endpoint has ended and its data is read: it gives way to another connection.
     pub(crate) is_ended: bool,
     /// Bytes in its buffers, as counted by the stack.
@@ -65,6 +68,7 @@ impl Connection {
             readable_reported: false,
             write_blocked: false,
             is_released: false,
+            orphan: None,
             is_ended: false,
             held: 0,
             peak_out_of_order: 0,

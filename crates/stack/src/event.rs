@@ -13,7 +13,7 @@ pub struct ConnectionId(pub(crate) u64);
 pub enum StackEvent {
     /// A listener at this port accepted the connection, and its handshake is complete.
     Accepted(u16),
-    /// There is data to read. Reported again only after a read found none left.
+    /// There is data to read. Reported again only after a read has left none.
     Readable,
     /// Data can be written again after a write that took less than it was given.
     Writable,

@@ -4,7 +4,7 @@ use crate::Tuple;
 use crate::connection::{Connection, PathTuple};
 use crate::event::ConnectionId;
 use crate::peers::Peer;
-use crate::refusal::refuse;
+use crate::refusal::{Reason, refuse};
 use crate::stack::Stack;
 use bytes::Bytes;
 use core::net::{IpAddr, SocketAddr};
@@ -58,13 +58,13 @@ impl Stack {
                 self.tuples.remove(&path.tuple);
             }
         }
-        let accepted = opens
-            && match segment.signal {
-                Some(MptcpSignal::JoinSyn { token, .. }) => self.accept_join(now, path, token, segment),
-                _ => self.accept(now, path, segment),
-            };
-        if !accepted {
-            self.refuse(path, segment);
+        let refused = match segment.signal {
+            _ if !opens => Some(Reason::MPTCP_ERROR),
+            Some(MptcpSignal::JoinSyn { token, .. }) => self.accept_join(now, path, token, segment).err(),
+            _ => (!self.accept(now, path, segment)).then_some(Reason::MPTCP_ERROR),
+        };
+        if let Some(reason) = refused {
+            self.refuse(path, segment, reason);
         }
     }
 
@@ -132,21 +132,30 @@ impl Stack {
         }
     }
 
-    /// Accepts the SYN of a join. Returns false if no connection has the token.
-    fn accept_join(&mut self, now: Instant, path: PathTuple, token: u32, segment: &Segment<Bytes>) -> bool {
-        let Some(&id) = self.tokens.get(&token) else { return false };
-        let address_id = self.address_id(id, path.tuple.local.ip());
-        let Some(connection) = self.connections.get_mut(&id) else { return false };
-        let (Some(free), Some(address_id)) = (connection.free_path(), address_id) else { return false };
+    /// Accepts the SYN of a join.
+    ///
+    /// # Errors
+    /// The reason of the reset, if no connection has the token or it has too many subflows.
+    fn accept_join(
+        &mut self,
+        now: Instant,
+        path: PathTuple,
+        token: u32,
+        segment: &Segment<Bytes>,
+    ) -> Result<(), Reason> {
+        let &id = self.tokens.get(&token).ok_or(Reason::MPTCP_ERROR)?;
+        let address_id = self.address_id(id, path.tuple.local.ip()).ok_or(Reason::MPTCP_ERROR)?;
+        let connection = self.connections.get_mut(&id).ok_or(Reason::MPTCP_ERROR)?;
+        let free = connection.free_path().ok_or(Reason::LACK_OF_RESOURCES)?;
         connection.endpoint.set_address_id(free, address_id);
         self.assign(id, free, path);
         self.deliver(now, id, free, segment);
-        true
+        Ok(())
     }
 
-    fn refuse(&mut self, path: PathTuple, segment: &Segment<Bytes>) {
+    fn refuse(&mut self, path: PathTuple, segment: &Segment<Bytes>, reason: Reason) {
         if self.refusals.len() < MAX_REFUSALS
-            && let Some(refusal) = refuse(path.interface, path.tuple, segment)
+            && let Some(refusal) = refuse(path.interface, path.tuple, segment, reason)
         {
             self.statistics.refused += 1;
             self.refusals.push_back(refusal);

@@ -18,6 +18,14 @@ impl Stack {
         self.connections.get(&id).map(Connection::unread)
     }
 
+    /// A write to the connection would take data.
+    pub fn may_write(&self, id: ConnectionId) -> bool {
+        let count = self.connections.len();
+        self.connections
+            .get(&id)
+            .is_some_and(|one| one.endpoint.write_space() > 0 && !self.memory.is_over(one.held, count))
+    }
+
     /// Open subflows of a connection.
     pub fn subflows(&self, id: ConnectionId) -> impl Iterator<Item = OpenSubflow> + '_ {
         let connection = self.connections.get(&id);

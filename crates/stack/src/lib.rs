@@ -17,6 +17,7 @@ mod host;
 mod input;
 mod inspect;
 mod memory;
+mod orphan;
 mod output;
 mod peers;
 mod ports;

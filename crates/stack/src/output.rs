@@ -88,6 +88,10 @@ impl Stack {
             connection.write_blocked = false;
             self.events.push_back((id, StackEvent::Writable));
         }
+        if connection.abort_orphan_with_data() {
+            self.make_ready(id);
+            return;
+        }
         if connection.endpoint.is_closed() {
             if connection.endpoint.is_gone() && !connection.has_data_to_read() {
                 self.remove(id);
@@ -112,7 +116,8 @@ impl Stack {
     /// most segments change nothing.
     fn arm(&mut self, now: Instant, id: ConnectionId) {
         let Some(connection) = self.connections.get_mut(&id) else { return };
-        let Some(at) = connection.endpoint.poll_timeout() else { return };
+        let deadlines = connection.endpoint.poll_timeout().into_iter().chain(connection.orphan_deadline());
+        let Some(at) = deadlines.min() else { return };
         if connection.timer.is_some_and(|timer| timer <= at && timer > now) {
             return;
         }

@@ -196,7 +196,7 @@ impl Stack {
         let connection = self.connections.get_mut(&id)?;
         let piece = connection.read(limit);
         connection.read_ahead(read_ahead);
-        connection.readable_reported &= piece.is_some();
+        connection.readable_reported = connection.unread() > 0;
         self.make_ready(id);
         piece
     }
@@ -263,6 +263,7 @@ impl Stack {
             if let Some(connection) = self.connections.get_mut(&id) {
                 connection.timer = None;
                 connection.endpoint.handle_timeout(now);
+                connection.check_orphan(now, self.limits.orphan_timeout);
                 self.make_ready(id);
             }
         }

@@ -2,7 +2,7 @@
 
 use crate::network::{CLIENT, Network, SERVER, address};
 use bytes::Bytes;
-use mptcp::{Config, Endpoint, PathId};
+use mptcp::{Config, Endpoint, Event, Failure, PathId};
 use std::net::{IpAddr, SocketAddr};
 use tandem_stack::{ConnectError, ConnectionId, Interface, Limits, Stack, StackEvent};
 use units::{Instant, Seed};
@@ -170,9 +170,8 @@ fn own_address_as_a_source_and_syn_with_fin_open_nothing() {
     assert_eq!(stack.len(), 0);
 }
 
-#[test]
-fn data_without_a_mapping_counts_as_memory() {
-    let mut stack = server(Limits::default());
+/// Opens a connection of Multipath TCP. Returns its first segment after the handshake, without data.
+fn open_mptcp(stack: &mut Stack) -> Segment<Bytes> {
     let client = address(false, 0, CLIENT);
     let capable = |sender_key, receiver_key| {
         Some(MptcpSignal::Capable {
@@ -195,9 +194,17 @@ fn data_without_a_mapping_counts_as_memory() {
     let mut ack = Segment::<Bytes>::new((7, PORT), 1, answer.seq.wrapping_add(1), Flags::ACK, 1000);
     ack.signal = capable(Some(5), sender_key);
     stack.receive(Instant::ZERO, 0, &packet(client, &ack), false);
+    (ack.signal, ack.dss) = (None, Some(Dss { data_ack: Some(0), ..Dss::default() }));
+    ack
+}
+
+#[test]
+fn data_without_a_mapping_counts_as_memory() {
+    let mut stack = server(Limits::default());
+    let client = address(false, 0, CLIENT);
+    let mut ack = open_mptcp(&mut stack);
     // Beyond a gap of the subflow, so that no timer gives it up.
-    (ack.seq, ack.signal, ack.payload) = (1001, None, Bytes::from(vec![0; 700]));
-    ack.dss = Some(Dss { data_ack: Some(0), ..Dss::default() });
+    (ack.seq, ack.payload) = (1001, Bytes::from(vec![0; 700]));
     stack.receive(Instant::ZERO, 0, &packet(client, &ack), false);
     answers(&mut stack);
     // The piece, and its range of the subflow.
@@ -305,4 +312,76 @@ fn memory_stays_near_its_limit_while_no_application_reads() {
     assert!((LIMIT / 2..LIMIT + LIMIT / 10 + 10 * 1460).contains(&held), "{held}");
     let accepted = network.peers[SERVER].values();
     assert_eq!(accepted.filter(|peer| peer.events.contains(&StackEvent::Accepted(PORT))).count(), 10);
+}
+
+#[test]
+fn join_beyond_the_limit_of_subflows_may_be_tried_again() {
+    const PATHS: u16 = 32;
+    let mut stack = server(Limits::default());
+    open_mptcp(&mut stack);
+    answers(&mut stack);
+    let (id, _) = stack.poll_event().expect("an accepted connection");
+    let token = stack.endpoint(id).expect("it is open").token();
+    let mut answer = None;
+    for port in 100..100 + PATHS {
+        let mut join = Segment::<Bytes>::new((port, PORT), 0, 0, Flags::SYN, 1000);
+        join.signal = Some(MptcpSignal::JoinSyn { backup: false, address_id: 1, token, nonce: 1 });
+        stack.receive(Instant::ZERO, 0, &packet(address(false, 0, CLIENT), &join), false);
+        answer = stack.poll_transmit(Instant::ZERO).map(|transmit| transmit.packet.to_vec());
+    }
+    let answer = answer.expect("a reset");
+    let answer = tcp::parse(ip::parse(&answer).expect("a packet").payload).expect("a segment");
+    assert!(answer.flags.has(Flags::RST));
+    assert_eq!(answer.signal, Some(MptcpSignal::Reset { transient: true, reason: 2 }));
+}
+
+/// Handles the timers until `end`, and drops the packets.
+fn run_until(stack: &mut Stack, end: Instant) {
+    answers(stack);
+    while let Some(at) = stack.poll_timeout().filter(|&at| at <= end) {
+        stack.handle_timeout(at);
+        while stack.poll_transmit(at).is_some() {}
+    }
+}
+
+fn is_open(stack: &Stack, id: ConnectionId) -> bool {
+    stack.endpoint(id).is_some_and(|endpoint| !endpoint.is_closed())
+}
+
+#[test]
+fn abandoned_connection_ends_without_progress_of_its_peer() {
+    let (mut stack, id, next) = with_tcp_connection(1 << 20);
+    assert_eq!(stack.write(id, &Bytes::from(vec![0; 200])), 200);
+    stack.abandon(Instant::ZERO, id);
+    run_until(&mut stack, Instant::from_secs(50));
+    // All but the FIN.
+    stack.receive(Instant::from_secs(50), 0, &data(7, 1, next.wrapping_add(200), 0), false);
+    run_until(&mut stack, Instant::from_secs(110));
+    assert!(is_open(&stack, id), "the peer has acknowledged data");
+    stack.receive(Instant::from_secs(110), 0, &data(7, 1, next.wrapping_add(201), 0), false);
+    run_until(&mut stack, Instant::from_secs(125));
+    assert!(!is_open(&stack, id), "the peer never closes");
+    let failed = StackEvent::Endpoint(Event::Failed(Failure::Aborted));
+    assert!(core::iter::from_fn(|| stack.poll_event()).any(|(of, event)| of == id && event == failed));
+}
+
+#[test]
+fn data_for_an_abandoned_connection_resets_it() {
+    let (mut stack, id, next) = with_tcp_connection(1 << 20);
+    stack.abandon(Instant::ZERO, id);
+    answers(&mut stack);
+    stack.receive(Instant::ZERO, 0, &data(7, 1, next, 10), false);
+    answers(&mut stack);
+    assert!(!is_open(&stack, id) && stack.memory() == 0);
+}
+
+#[test]
+fn data_after_a_read_that_took_all_is_reported() {
+    let (mut stack, id, next) = with_tcp_connection(1 << 20);
+    for seq in [1, 5] {
+        stack.receive(Instant::ZERO, 0, &data(7, seq, next, 4), false);
+        answers(&mut stack);
+        assert_eq!(stack.poll_event(), Some((id, StackEvent::Readable)), "{seq}");
+        assert_eq!(stack.read(id, 4).map(|piece| piece.len()), Some(4));
+    }
 }

@@ -1,5 +1,6 @@
 //! Stacks in virtual time, and against the Linux kernel.
 
+mod host;
 mod kernel;
 mod limits;
 mod network;

@@ -13,7 +13,7 @@ pub use paths::SubflowSample;
 pub use socket::{Interest, Listener, Socket};
 
 use crate::driver::wires;
-use crate::{ConnectError, ConnectionId, Driver, Entropy, Interface, Limits, Sleeper, Stack, Waker};
+use crate::{ConnectError, ConnectionId, Device, Driver, Entropy, Interface, Limits, Sleeper, Stack, Waker};
 use linux::Error;
 use linux::clock::{Clock, request_realtime_priority, use_precise_timers};
 use linux::tun::Tun;
@@ -58,12 +58,12 @@ pub struct PreparedHost {
     devices: Vec<Tun>,
 }
 
-/// A running host. Dropping it ends the thread; its devices stay open while a [`Host`] or a socket
+/// A running host. Dropping it stops the thread; its devices stay open while a [`Host`] or a socket
 /// exists.
 #[derive(Debug)]
 pub struct RunningHost {
     host: Host,
-    thread: Option<JoinHandle<()>>,
+    thread: Option<JoinHandle<Result<(), Error>>>,
 }
 
 /// Access to a running host from any thread.
@@ -110,7 +110,8 @@ impl PreparedHost {
             if realtime {
                 request_realtime_priority();
             }
-            run(&shared, &sleeper);
+            let _end = ThreadEnd(&shared);
+            run(&shared, &sleeper)
         };
         let thread = std::thread::Builder::new()
             .name(name)
@@ -121,15 +122,22 @@ impl PreparedHost {
 }
 
 /// Body of the thread.
-fn run(shared: &Shared, sleeper: &Sleeper) {
+fn run(shared: &Shared, sleeper: &Sleeper) -> Result<(), Error> {
     while !shared.is_stopped.load(Ordering::Relaxed) {
         let wait = shared.lock().step();
-        if !wait.is_zero()
-            && let Err(error) = sleeper.wait(wait.min(MAX_WAIT))
-        {
-            shared.lock().fail(&error);
-            return;
+        if !wait.is_zero() {
+            sleeper.wait(wait.min(MAX_WAIT))?;
         }
+    }
+    Ok(())
+}
+
+/// Fails all connections when the thread ends, also by a panic.
+struct ThreadEnd<'a>(&'a Shared);
+
+impl Drop for ThreadEnd<'_> {
+    fn drop(&mut self) {
+        self.0.lock().fail();
     }
 }
 
@@ -138,16 +146,29 @@ impl RunningHost {
     pub fn host(&self) -> &Host {
         &self.host
     }
+
+    /// The thread runs. [`stop`](Self::stop) returns the error that has ended it.
+    pub fn is_running(&self) -> bool {
+        self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
+    }
+
+    /// Stops the thread. All connections fail.
+    ///
+    /// # Errors
+    /// Fails when the thread has ended before, by an error of epoll or a panic.
+    pub fn stop(&mut self) -> Result<(), Error> {
+        self.host.0.is_stopped.store(true, Ordering::Relaxed);
+        self.host.0.waker.wake();
+        let Some(thread) = self.thread.take() else { return Ok(()) };
+        let panicked = || Error::system("run a stack", io::Error::other("its thread panicked"));
+        thread.join().unwrap_or_else(|_| Err(panicked()))
+    }
 }
 
 impl Drop for RunningHost {
     fn drop(&mut self) {
-        self.host.0.is_stopped.store(true, Ordering::Relaxed);
-        self.host.0.waker.wake();
-        if let Some(thread) = self.thread.take() {
-            // A panic of the thread has been printed.
-            _ = thread.join();
-        }
+        // `stop` returns the error.
+        _ = self.stop();
     }
 }
 
@@ -162,7 +183,7 @@ impl Shared {
         let mut state = self.lock();
         let now = state.driver.now();
         let result = change(&mut state, now);
-        if state.settle() {
+        if !state.has_ended && state.settle() {
             self.waker.wake();
         }
         result
@@ -253,6 +274,11 @@ impl Host {
     /// Number of priority changes (MP_PRIO) received from peers.
     pub fn priorities_heard(&self) -> u64 {
         self.0.lock().priorities_heard
+    }
+
+    /// Packets that the wires of the interfaces did not take: no link has lost them.
+    pub fn lost_packets(&self) -> u64 {
+        self.0.lock().driver.devices().iter().map(Device::dropped).sum()
     }
 
     /// First address of an interface.

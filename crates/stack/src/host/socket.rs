@@ -14,7 +14,7 @@ use units::Duration;
 pub enum Interest {
     /// Data, the end of the stream, or a failure.
     Read,
-    /// Space in the send buffer of an established connection, or a failure.
+    /// Space in the send buffer of an established connection, or an error of a write.
     Write,
 }
 
@@ -93,14 +93,20 @@ impl Socket {
     /// Writes as much as the send buffer takes.
     ///
     /// # Errors
-    /// `WouldBlock` without space, and the failure of the connection.
+    /// `WouldBlock` without space, `BrokenPipe` after [`close_writing`](Self::close_writing) and after
+    /// the end, and the failure of the connection.
     pub fn write(&self, data: &[u8]) -> io::Result<usize> {
         self.shared.change(|state, _| {
-            if let Some(error) = state.sockets.get(&self.id).and_then(SocketState::error) {
+            let socket = state.sockets.get(&self.id);
+            if let Some(error) = socket.and_then(SocketState::error) {
                 return Err(error);
             }
             let stack = state.driver.stack();
-            let space = stack.endpoint(self.id).map_or(0, Endpoint::write_space);
+            let endpoint = stack.endpoint(self.id).filter(|endpoint| !endpoint.is_closed());
+            let Some(endpoint) = endpoint.filter(|_| socket.is_some_and(|one| !one.is_write_closed)) else {
+                return Err(ErrorKind::BrokenPipe.into());
+            };
+            let space = endpoint.write_space();
             // Only the part that fits is copied.
             let fitting = data.len().min(usize::try_from(space).unwrap_or(usize::MAX).max(1));
             match stack.write(self.id, &Bytes::copy_from_slice(&data[..fitting])) {
@@ -112,7 +118,12 @@ impl Socket {
 
     /// Sends no more data: the peer reads the end of the stream after all that was written.
     pub fn close_writing(&self) {
-        self.shared.change(|state, _| state.driver.stack().update(self.id, Endpoint::close));
+        self.shared.change(|state, _| {
+            if let Some(socket) = state.sockets.get_mut(&self.id) {
+                socket.is_write_closed = true;
+            }
+            state.driver.stack().update(self.id, Endpoint::close);
+        });
     }
 
     /// Aborts the connection (MP_FASTCLOSE; RFC 8684, section 3.5).
@@ -152,6 +163,7 @@ impl Socket {
     fn is_ready(&self, state: &mut State, interest: Interest) -> bool {
         let Some(socket) = state.sockets.get(&self.id) else { return true };
         let (is_connected, has_end) = (socket.mode.is_some(), socket.has_end || socket.is_closed);
+        let is_write_closed = socket.is_write_closed;
         if socket.failure.is_some() {
             return true;
         }
@@ -159,8 +171,8 @@ impl Socket {
         match interest {
             Interest::Read => has_end || stack.unread(self.id).is_none_or(|bytes| bytes > 0),
             Interest::Write => {
-                let space = stack.endpoint(self.id).map(Endpoint::write_space);
-                is_connected && space.is_none_or(|bytes| bytes > 0)
+                let is_over = stack.endpoint(self.id).is_none_or(Endpoint::is_closed);
+                is_over || is_write_closed || is_connected && stack.may_write(self.id)
             }
         }
     }

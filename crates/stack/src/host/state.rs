@@ -4,9 +4,8 @@ use super::paths::{LocalPaths, SubflowSample};
 use super::sender_rules::SenderRules;
 use super::{Observer, connect_error};
 use crate::{ConnectionId, Driver, OpenSubflow, StackEvent};
-use linux::Error;
 use mptcp::{Config, Event, Failure, Mode};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
@@ -15,6 +14,8 @@ use units::{Duration, Instant};
 
 /// Number of the backlog of connections to ports without a listener of their own.
 pub(super) const EVERY_PORT: u16 = 0;
+/// Most connections of a listener that wait to be accepted; further ones are reset.
+const BACKLOG: usize = 128;
 
 /// A connection as its socket sees it.
 #[derive(Debug, Default)]
@@ -26,6 +27,8 @@ pub(super) struct SocketState {
     /// Both ends have closed.
     pub(super) is_closed: bool,
     pub(super) failure: Option<Failure>,
+    /// The application sends no more data.
+    pub(super) is_write_closed: bool,
     /// Bytes read by the application.
     pub(super) read: u64,
     /// Notified of every event.
@@ -58,14 +61,12 @@ pub(super) struct State {
     pub(super) rules: SenderRules,
     pub(super) sockets: BTreeMap<ConnectionId, SocketState>,
     pub(super) backlogs: BTreeMap<u16, Backlog>,
-    /// Connections without a socket that are closing.
-    orphans: BTreeSet<ConnectionId>,
     pub(super) priorities_heard: u64,
     observer: Option<Observer>,
     /// Time at which the thread wakes up by itself.
     wakes_at: Instant,
-    /// Error that ended the thread.
-    pub(super) broken: Option<String>,
+    /// The thread has ended, perhaps in the middle of a change.
+    pub(super) has_ended: bool,
 }
 
 impl fmt::Debug for State {
@@ -85,11 +86,10 @@ impl State {
             rules: SenderRules::default(),
             sockets: BTreeMap::new(),
             backlogs: BTreeMap::new(),
-            orphans: BTreeSet::new(),
             priorities_heard: 0,
             observer,
             wakes_at: Instant::ZERO,
-            broken: None,
+            has_ended: false,
         }
     }
 
@@ -131,11 +131,13 @@ impl State {
                 let Some(backlog) = self.backlogs.get_mut(&port) else {
                     return self.driver.stack().release(id);
                 };
+                if backlog.waiting.len() >= BACKLOG {
+                    return self.driver.stack().release(id);
+                }
                 backlog.waiting.push_back(id);
                 backlog.changed.notify_all();
                 self.sockets.insert(id, SocketState::default());
             }
-            StackEvent::Readable if self.orphans.remove(&id) => self.driver.stack().release(id),
             StackEvent::Readable | StackEvent::Writable => {}
             StackEvent::Endpoint(event) => self.on_endpoint_event(id, &event),
         }
@@ -154,9 +156,8 @@ impl State {
             self.rules.apply(self.driver.stack(), id);
         }
         self.priorities_heard += u64::from(matches!(event, Event::Priority(..)));
-        let has_ended = matches!(event, Event::Closed | Event::Failed(_));
-        if has_ended && self.orphans.remove(&id) {
-            self.driver.stack().release(id);
+        if matches!(event, Event::Failed(_)) {
+            self.forget_unaccepted(id);
         }
         let Some(socket) = self.sockets.get_mut(&id) else { return };
         match event {
@@ -175,6 +176,9 @@ impl State {
         remote: SocketAddr,
         config: Arc<Config>,
     ) -> io::Result<ConnectionId> {
+        if self.has_ended {
+            return Err(ErrorKind::ConnectionAborted.into());
+        }
         let local = self.paths.first_usable(interface).ok_or(ErrorKind::NetworkUnreachable)?;
         let id = self.driver.stack().connect(now, local, remote, config).map_err(connect_error)?;
         self.paths.add(id, remote, interface);
@@ -185,14 +189,23 @@ impl State {
     /// Ends the use of a socket, as `close` does on Linux: written data is still delivered, and
     /// data that was not read resets the connection.
     pub(super) fn close(&mut self, id: ConnectionId) {
-        let socket = self.sockets.remove(&id);
-        let has_ended = socket.is_none_or(|socket| socket.is_closed || socket.failure.is_some());
-        let stack = self.driver.stack();
-        if has_ended || stack.unread(id).is_none_or(|bytes| bytes > 0) {
-            return stack.release(id);
+        self.sockets.remove(&id);
+        if !self.has_ended {
+            let now = self.driver.now();
+            self.driver.stack().abandon(now, id);
         }
-        stack.update(id, mptcp::Endpoint::close);
-        self.orphans.insert(id);
+    }
+
+    /// Releases a connection that has failed before it was accepted.
+    fn forget_unaccepted(&mut self, id: ConnectionId) {
+        for backlog in self.backlogs.values_mut() {
+            if let Some(at) = backlog.waiting.iter().position(|&waiting| waiting == id) {
+                backlog.waiting.remove(at);
+                self.sockets.remove(&id);
+                self.driver.stack().release(id);
+                return;
+            }
+        }
     }
 
     pub(super) fn subflows(&mut self) -> Vec<SubflowSample> {
@@ -210,8 +223,8 @@ impl State {
     }
 
     /// The thread has ended: all connections fail.
-    pub(super) fn fail(&mut self, error: &Error) {
-        self.broken = Some(error.to_string());
+    pub(super) fn fail(&mut self) {
+        self.has_ended = true;
         for socket in self.sockets.values_mut() {
             socket.failure.get_or_insert(Failure::Aborted);
             socket.changed.notify_all();
