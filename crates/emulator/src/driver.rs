@@ -8,7 +8,7 @@ use linux::{Error, namespace::Namespace};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use units::{Duration, Instant};
@@ -63,6 +63,8 @@ pub struct Driver {
     devices: Vec<[Tun; 2]>,
     shared: SharedNetwork,
     on_flow: Option<FlowHook>,
+    /// Packets that a full wire did not take.
+    lost: Arc<AtomicU64>,
 }
 
 /// A driver running in its own thread. Stopped on drop.
@@ -71,6 +73,7 @@ pub struct RunningDriver {
     stop: Arc<AtomicBool>,
     paused: Arc<AtomicBool>,
     wake: Arc<OwnedFd>,
+    lost: Arc<AtomicU64>,
     thread: Option<JoinHandle<io::Result<()>>>,
 }
 
@@ -78,7 +81,7 @@ impl Driver {
     /// Creates a driver. `devices` holds, for each path of the network, the TUN devices in the
     /// namespaces of the client device and of the server.
     pub fn new(devices: Vec<[Tun; 2]>, shared: SharedNetwork) -> Self {
-        Self { devices, shared, on_flow: None }
+        Self { devices, shared, on_flow: None, lost: Arc::default() }
     }
 
     /// Calls `hook` with the addresses of packets that may begin a flow, when they arrive at the
@@ -125,6 +128,7 @@ impl Driver {
         let (stop, paused, wake) = (Arc::default(), Arc::<AtomicBool>::default(), Arc::new(wake));
         let (thread_stop, thread_paused, thread_wake) =
             (Arc::clone(&stop), Arc::clone(&paused), Arc::clone(&wake));
+        let lost = Arc::clone(&self.lost);
         let thread = std::thread::Builder::new()
             .name("emulator".to_owned())
             .spawn(move || {
@@ -135,7 +139,7 @@ impl Driver {
                 self.run(&thread_stop, &thread_paused, &thread_wake)
             })
             .map_err(|error| Error::system("start the emulator's thread", error))?;
-        Ok(RunningDriver { stop, paused, wake, thread: Some(thread) })
+        Ok(RunningDriver { stop, paused, wake, lost, thread: Some(thread) })
     }
 
     fn run(&mut self, stop: &AtomicBool, paused: &AtomicBool, wake: &OwnedFd) -> io::Result<()> {
@@ -200,7 +204,11 @@ impl Driver {
                 hook(packet);
             }
             let end = usize::from(!delivery.down);
-            self.devices[delivery.path][end].send(&delivery.packet)?;
+            let tun = &self.devices[delivery.path][end];
+            // A device of the kernel takes no packets while it is down; a wire always should.
+            if !tun.send(&delivery.packet)? && tun.is_wire() {
+                self.lost.fetch_add(1, Ordering::Relaxed);
+            }
             network.recycle(delivery.packet);
             now = self.shared.clock.now();
             packets += 1;
@@ -279,6 +287,16 @@ impl RunningDriver {
     pub fn resume(&self) {
         self.paused.store(false, Ordering::Relaxed);
         self.wake();
+    }
+
+    /// The thread runs. [`stop`](Self::stop) returns the error that has ended it.
+    pub fn is_running(&self) -> bool {
+        self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
+    }
+
+    /// Packets that wires to stacks of this process did not take: no link has lost them.
+    pub fn lost_packets(&self) -> u64 {
+        self.lost.load(Ordering::Relaxed)
     }
 
     /// Stops the thread.

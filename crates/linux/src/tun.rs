@@ -13,6 +13,7 @@ pub struct Tun {
     name: String,
     /// Every packet is preceded by a `struct virtio_net_hdr` (IFF_VNET_HDR).
     vnet_header: bool,
+    is_wire: bool,
 }
 
 /// Work that the kernel left to the reader of an offloading device.
@@ -127,7 +128,7 @@ impl Tun {
         if answer < 0 {
             return Err(Error::system(format!("create the TUN device {name}"), io::Error::last_os_error()));
         }
-        Ok(Self { file, name: name.to_owned(), vnet_header })
+        Ok(Self { file, name: name.to_owned(), vnet_header, is_wire: false })
     }
 
     /// Creates two ends of a wire within this process: a packet sent at one end is received at the
@@ -148,12 +149,22 @@ impl Tun {
                 .or_else(|_| sockopt::set_socket_send_buffer_size(file, QUEUE_BYTES))
                 .map_err(|error| Error::system(doing(), error))?;
         }
-        Ok([first, second].map(|file| Self { file, name: name.to_owned(), vnet_header: false }))
+        Ok([first, second].map(|file| Self {
+            file,
+            name: name.to_owned(),
+            vnet_header: false,
+            is_wire: true,
+        }))
     }
 
     /// Name of the device.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// One end of a [`pair`](Self::pair), not a device of the kernel.
+    pub const fn is_wire(&self) -> bool {
+        self.is_wire
     }
 
     /// Reads the next packet and its pending offload; `None` when no packet is queued. `buffer`

@@ -120,6 +120,10 @@ pub struct EmulatedRun {
     pub priorities_heard: u64,
     /// Reaction to each decision of the policy against a path.
     pub reactions: Vec<Reaction>,
+    /// Packets that were lost between Tandem's stack and the emulator, on no link.
+    pub lost_packets: u64,
+    /// The server's program has a UDP socket behind Tandem's stack, which carries TCP only.
+    pub server_lacks_udp: bool,
     /// Differences between the scenario and the run on this kernel.
     pub notes: Vec<String>,
 }
@@ -237,6 +241,7 @@ impl Emulation<'_> {
         let mut no_faults = FaultSchedule::new(&server_state, &emulator, Vec::new());
         controller.run(&mut no_faults, &control.stop, &mut |_| {})?;
         let ended_at = controller.shared.clock().now();
+        let lost_packets = controller.topology.lost_packets(&emulator);
         let end = match program.exit_code() {
             Some(code) => End::Exited(code),
             None if control.finished.load(Ordering::Relaxed) => End::Finished,
@@ -252,6 +257,7 @@ impl Emulation<'_> {
         // The bytes that reached the applications are unknown.
         outcome.device.efficiency_mbit_per_j = None;
         let priorities_heard = controller.monitor.priorities_heard(controller.topology)?;
+        let server_lacks_udp = relay.is_some() && has_udp(&controller.topology.server)?;
         if let Some(server) = server {
             server.terminate(TERMINATION_GRACE);
         }
@@ -261,6 +267,7 @@ impl Emulation<'_> {
         };
         emulator.stop()?;
         drop(relay);
+        controller.topology.stop_stacks()?;
         drop(uplink);
         if let Some(proxied) = proxied {
             proxied.stop()?;
@@ -274,6 +281,8 @@ impl Emulation<'_> {
             multipath,
             priorities_heard,
             reactions: controller.reactions.measured,
+            lost_packets,
+            server_lacks_udp,
             notes: Vec::new(),
         })
     }
@@ -371,17 +380,23 @@ fn start_server(
 fn has_listener(host: &Namespace) -> Result<bool, Error> {
     /// TCP_LISTEN in `/proc/net/tcp`.
     const TCP_LISTEN: &str = "0A";
-    host.run(|| {
-        let has_socket = |table: &str, state: &str| {
-            let text = fs::read_to_string(format!("/proc/thread-self/net/{table}")).unwrap_or_default();
-            // The fourth column is the state.
-            text.lines()
-                .skip(1)
-                .any(|line| line.split_ascii_whitespace().nth(3).is_some_and(|s| s.contains(state)))
-        };
-        let has_tcp = has_socket("tcp", TCP_LISTEN) || has_socket("tcp6", TCP_LISTEN);
-        Ok(has_tcp || has_socket("udp", "") || has_socket("udp6", ""))
-    })
+    let has_tcp =
+        host.run(|| Ok::<_, Error>(has_socket("tcp", TCP_LISTEN) || has_socket("tcp6", TCP_LISTEN)))?;
+    Ok(has_tcp || has_udp(host)?)
+}
+
+/// True if a UDP socket exists on the host.
+fn has_udp(host: &Namespace) -> Result<bool, Error> {
+    host.run(|| Ok(has_socket("udp", "") || has_socket("udp6", "")))
+}
+
+/// True if a socket of the present namespace is in this state.
+fn has_socket(table: &str, state: &str) -> bool {
+    let text = fs::read_to_string(format!("/proc/thread-self/net/{table}")).unwrap_or_default();
+    // The fourth column is the state.
+    text.lines()
+        .skip(1)
+        .any(|line| line.split_ascii_whitespace().nth(3).is_some_and(|found| found.contains(state)))
 }
 
 /// Ends the control loop as soon as the caller declares the work done.

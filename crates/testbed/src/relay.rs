@@ -6,10 +6,13 @@
 //!
 //! The program sees connections from its own host, to the port that the device connects to.
 
+use crate::stream::wait_kernel;
 use crate::topology::SERVER;
 use linux::Error;
 use linux::namespace::Namespace;
+use linux::socket::{self, Options, Protocol};
 use mptcp::Config;
+use rustix::event::PollFlags;
 use stack::{Host, Interest, Listener, Socket};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -86,7 +89,8 @@ fn accept_connections(listener: &Listener, stop: &Arc<AtomicBool>) {
 /// Relays one connection in both directions until both have ended.
 fn relay(socket: &Arc<Socket>, stop: &Arc<AtomicBool>) -> io::Result<()> {
     let port = socket.local_port().ok_or(ErrorKind::NotConnected)?;
-    let program = TcpStream::connect(SocketAddr::new(SERVER, port))?;
+    let Some(program) = connect(SocketAddr::new(SERVER, port), socket, stop)? else { return Ok(()) };
+    program.set_nonblocking(false)?;
     program.set_nodelay(true)?;
     let timeout = Some(time::Duration::from_nanos(STOP_POLL_INTERVAL.as_nanos()));
     program.set_read_timeout(timeout)?;
@@ -98,15 +102,44 @@ fn relay(socket: &Arc<Socket>, stop: &Arc<AtomicBool>) -> io::Result<()> {
     };
     let result = send_to_device(&program, socket, stop);
     if result.is_err() {
-        // Wakes the other direction.
-        _ = program.shutdown(Shutdown::Both);
+        reset(&program);
     }
     let sent = upstream.join().unwrap_or_else(|_| Err(io::Error::other("a thread of the relay panicked")));
     result.and(sent)
 }
 
-/// Relays the data of the device until its end.
-fn send_to_program(socket: &Socket, mut program: &TcpStream, stop: &AtomicBool) -> io::Result<()> {
+/// Connects to a program. `None` if the device or the run has ended before.
+fn connect(to: SocketAddr, socket: &Socket, stop: &AtomicBool) -> io::Result<Option<TcpStream>> {
+    let options = Options::default();
+    let program = socket::start_connect(to, Protocol::Tcp, &options).map_err(io::Error::other)?;
+    // A full accept queue can delay it for seconds.
+    while !socket::is_connected(&program)? {
+        if stop.load(Ordering::Relaxed) || socket.error().is_some() {
+            return Ok(None);
+        }
+        wait_kernel(&program, PollFlags::OUT, STOP_POLL_INTERVAL);
+    }
+    Ok(Some(program))
+}
+
+/// Passes a reset on to the program, and wakes the other direction.
+fn reset(program: &TcpStream) {
+    // Linux 6.5 and 6.6 abort no connection on which a thread waits. Both fail if it is gone.
+    if socket::abort(program).is_err() {
+        _ = program.shutdown(Shutdown::Both);
+    }
+}
+
+/// Relays the data of the device until its end. An error resets the program's connection.
+fn send_to_program(socket: &Socket, program: &TcpStream, stop: &AtomicBool) -> io::Result<()> {
+    let result = copy_to_program(socket, program, stop);
+    if result.is_err() {
+        reset(program);
+    }
+    result
+}
+
+fn copy_to_program(socket: &Socket, mut program: &TcpStream, stop: &AtomicBool) -> io::Result<()> {
     let mut buffer = vec![0; CHUNK_BYTES];
     while !stop.load(Ordering::Relaxed) {
         match socket.read(&mut buffer) {

@@ -39,10 +39,12 @@ pub struct KernelRun {
     /// Subflows of the device and of the server in the last sample, at most 250 ms before the end.
     /// With a capture, the sample is taken after the last packet, so both cover the same packets.
     pub subflows: [Vec<Subflow>; 2],
-    /// Settings of the device before the first byte and at the end.
-    pub settings: [Settings; 2],
+    /// Settings of the device before the first byte and at the end, if it uses the kernel.
+    pub settings: Option<[Settings; 2]>,
     /// Counters of the proxy, if there was one.
     pub proxy: Option<Totals>,
+    /// Packets that were lost between Tandem's stacks and the emulator, on no link.
+    pub lost_packets: u64,
     /// Differences between the scenario and the run on this kernel.
     pub notes: Vec<String>,
     /// Implementations of Multipath TCP at both ends.
@@ -111,13 +113,14 @@ pub fn run_with(
     controller.capture = capture;
     // The initial decisions of the policy precede the first byte.
     controller.steer(Instant::ZERO)?;
-    let before = Settings::read(&controller.topology.device)?;
+    let before = controller.read_settings()?;
     let emulator = controller.start_emulator(devices, None)?;
     let over = Arc::new(AtomicBool::new(false));
     let server_state = start_flows(&mut controller, setup, proxied.as_ref(), &over, &mut notes)?;
     let mut faults = FaultSchedule::new(&server_state, &emulator, setup.faults.clone());
     let outcome = run_to_end(&mut controller, &mut faults, stop, progress);
-    let after = Settings::read(&controller.topology.device);
+    let lost_packets = controller.topology.lost_packets(&emulator);
+    let after = controller.read_settings();
     let opened = controller.flows.iter().map(|flow| flow.progress.opened.load(Ordering::Relaxed)).collect();
     over.store(true, Ordering::Relaxed);
     for flow in std::mem::take(&mut controller.flows) {
@@ -126,6 +129,7 @@ pub fn run_with(
     let lateness = controller.shared.lock().0.lateness().clone();
     let priorities_heard = controller.monitor.priorities_heard(controller.topology)?;
     emulator.stop()?;
+    controller.topology.stop_stacks()?;
     let totals = proxied.as_ref().map(ProxiedServer::totals);
     if let Some(proxied) = proxied {
         proxied.stop()?;
@@ -137,8 +141,9 @@ pub fn run_with(
         reactions: controller.reactions.measured,
         opened,
         subflows: controller.subflows,
-        settings: [before, after?],
+        settings: before.zip(after?).map(Into::into),
         proxy: totals,
+        lost_packets,
         notes,
         stacks,
     })

@@ -4,6 +4,8 @@
 use crate::Error;
 use crate::faults::{Fault, FaultSchedule};
 use crate::reaction::{Decision, ReactionMeter};
+use crate::settings::Settings;
+use crate::stacks::StackKind;
 use crate::subflow_monitor::SubflowMonitor;
 use crate::topology::Topology;
 use crate::traffic::Flow;
@@ -149,6 +151,12 @@ impl<'a> RunController<'a> {
         self.ledgers = ledgers(self.experiment, period);
     }
 
+    /// Reads the settings of a device that uses the kernel.
+    pub(crate) fn read_settings(&self) -> Result<Option<Settings>, Error> {
+        let is_kernel = self.topology.stacks.device == StackKind::Linux;
+        Ok(is_kernel.then(|| Settings::read(&self.topology.device)).transpose()?)
+    }
+
     /// Starts the emulator and the clock of the run.
     pub(crate) fn start_emulator(
         &mut self,
@@ -161,7 +169,9 @@ impl<'a> RunController<'a> {
         Ok(Driver::new(devices, self.shared.clone()).on_flow(on_flow).start(true)?)
     }
 
-    /// Controls the run until its end, or until `stop` is set.
+    /// Controls the run until its end, or until `stop` is set. It also ends with a thread of the
+    /// emulator or of a stack, whose error [`stop_stacks`](Topology::stop_stacks) or the emulator
+    /// returns.
     pub(crate) fn run(
         &mut self,
         faults: &mut FaultSchedule<'_>,
@@ -178,7 +188,8 @@ impl<'a> RunController<'a> {
                 faults.record_wakeup(wake_at, now);
             }
             let end = Instant::ZERO + self.experiment.duration + faults.delay();
-            if now >= end || stop.load(Ordering::Relaxed) {
+            let is_complete = faults.emulator.is_running() && self.topology.stacks_run();
+            if now >= end || stop.load(Ordering::Relaxed) || !is_complete {
                 return Ok(());
             }
             if self.until_done && self.flows.iter().all(|flow| flow.progress.status().is_final()) {

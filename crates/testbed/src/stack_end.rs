@@ -58,6 +58,21 @@ impl StackEnd {
         Ok(())
     }
 
+    pub(crate) fn is_running(&self) -> bool {
+        matches!(self, Self::Running(running) if running.is_running())
+    }
+
+    /// Stops the stack.
+    ///
+    /// # Errors
+    /// Fails when its thread has ended before.
+    pub(crate) fn stop(&mut self) -> Result<(), Error> {
+        match self {
+            Self::Running(running) => running.stop(),
+            Self::Prepared(_) => Ok(()),
+        }
+    }
+
     /// The host, once it runs.
     pub(crate) fn host(&self) -> Option<&Host> {
         match self {

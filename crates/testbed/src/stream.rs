@@ -230,7 +230,8 @@ impl Write for Stream {
     }
 }
 
-fn wait_kernel(socket: &impl std::os::fd::AsFd, flags: PollFlags, timeout: Duration) {
+/// Waits for an event of a kernel's socket, at most for `timeout`.
+pub(crate) fn wait_kernel(socket: &impl std::os::fd::AsFd, flags: PollFlags, timeout: Duration) {
     let wait = Timespec {
         tv_sec: (timeout.as_nanos() / 1_000_000_000) as i64,
         tv_nsec: (timeout.as_nanos() % 1_000_000_000) as _,

@@ -12,7 +12,7 @@ use crate::stack_end::{StackEnd, StackPaths, tcp_path};
 use crate::stacks::{StackKind, Stacks};
 use crate::stream::Place;
 use agent::{EndpointController, Interface};
-use emulator::Driver;
+use emulator::{Driver, RunningDriver};
 use linux::clock::Clock;
 use linux::namespace::Namespace;
 use linux::pm::{Limits, PathManager};
@@ -142,6 +142,32 @@ impl Topology {
             }
         }
         Ok(())
+    }
+
+    fn stack_ends(&mut self) -> impl Iterator<Item = &mut StackEnd> {
+        let device = match &mut self.paths {
+            DevicePaths::Kernel(_) => None,
+            DevicePaths::Stack(paths) => Some(&mut paths.end),
+        };
+        device.into_iter().chain(&mut self.server_stack)
+    }
+
+    /// The threads of Tandem's stacks run.
+    pub(crate) fn stacks_run(&mut self) -> bool {
+        self.stack_ends().all(|end| end.is_running())
+    }
+
+    /// Stops Tandem's stacks.
+    ///
+    /// # Errors
+    /// Fails when the thread of a stack has ended before, by an error or a panic.
+    pub(crate) fn stop_stacks(&mut self) -> Result<(), Error> {
+        self.stack_ends().try_for_each(StackEnd::stop)
+    }
+
+    /// Packets that were lost between stacks and the emulator so far.
+    pub(crate) fn lost_packets(&self, emulator: &RunningDriver) -> u64 {
+        emulator.lost_packets() + self.sender_hosts().map(Host::lost_packets).sum::<u64>()
     }
 
     /// Tandem's stack at the device, once it runs.

@@ -214,7 +214,7 @@ fn assert_wifi_first(ran: &KernelRun, host: u8) {
 
 /// Checks that the device's settings are unchanged at the end.
 fn assert_settings_unchanged(ran: &KernelRun) {
-    let [before, after] = &ran.settings;
+    let [before, after] = ran.settings.as_ref().expect("the device uses the kernel");
     assert!(before.sysctls.contains_key("net.mptcp.enabled") && before.endpoints.len() == 2);
     assert_eq!(before, after);
 }
@@ -272,7 +272,7 @@ fn needs_root_transfer_survives_address_changes() {
     assert_complete(ran, FILE_BYTES);
     assert_eq!(ran.opened, [1, 1]);
     assert_wifi_first(ran, 3);
-    let [before, after] = &ran.settings;
+    let [before, after] = ran.settings.as_ref().expect("the device uses the kernel");
     assert_eq!((before.limits, &before.sysctls), (after.limits, &after.sysctls));
     let moved = |path: usize| Endpoint {
         address: IpAddr::from([10, 77, path as u8, 3]),
@@ -341,7 +341,7 @@ fn needs_root_emtcp_returns_to_its_share_after_wifi_was_down() {
     assert!(!device.backup && !server.remote_backup);
     subflows(ran, LTE, 2);
     // The policy toggles the backup flag of LTE.
-    let [before, after] = ran.settings.clone().map(|mut settings| {
+    let [before, after] = ran.settings.clone().expect("the device uses the kernel").map(|mut settings| {
         settings.endpoints[LTE].flags.backup = false;
         settings
     });

@@ -1,8 +1,18 @@
 //! Every combination of the kernel and Tandem's stack at the two ends of a run.
+//!
+//! The tests named `a_…` are programs that other tests start in the namespaces. Without the variable
+//! TANDEM_SERVER they return at once.
 
+use linux::socket::{self, Options, Protocol};
 use scenario::Scenario;
+use std::io::{ErrorKind, Read};
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
-use tandem_testbed::{Error, Fault, KernelRun, Setup, StackKind, Stacks, run_with};
+use std::time::Duration;
+use tandem_testbed::{
+    EmulatedRun, End, Error, Fault, KernelRun, Programs, Setup, StackKind, Stacks, emulate, run_with,
+};
 use units::Instant;
 
 const LINKS: &str = "title = 'stacks'\nseed = 1\nduration = '6s'\nsample = '500ms'\n[device]\nname = 'phone'\n\
@@ -90,4 +100,99 @@ fn combinations_that_cannot_run_are_refused_before_anything_starts() {
     let change = (Instant::from_secs(1), Fault::AddressChange { path: 0 });
     let reason = refused(&mptcp, Setup { faults: vec![change], ..tandem });
     assert!(reason.contains("device=tandem"), "{reason}");
+}
+
+/// Address of the server, in a helper program.
+fn server() -> Option<SocketAddr> {
+    let address = std::env::var("TANDEM_SERVER").ok()?;
+    Some(SocketAddr::new(address.parse().expect("an address"), 5000))
+}
+
+/// The command that runs a test of this binary.
+fn part(name: &str) -> Command {
+    let mut command = Command::new(std::env::current_exe().expect("/proc is mounted"));
+    command.args(["--ignored", "--exact", name]).stdout(Stdio::null());
+    command
+}
+
+/// Runs two helper programs, with Tandem's stack at the server.
+fn emulate_parts(client: &str, server: Command) -> EmulatedRun {
+    let text = format!("{LINKS}[transport]\nprotocol = 'mptcp'\n{FILES}");
+    let programs = Programs {
+        command: part(client),
+        server: Some(server),
+        server_stack: StackKind::Tandem,
+        multipath: true,
+        limit: None,
+        proxied: None,
+        uplink: false,
+        offload: true,
+        finished: Arc::default(),
+    };
+    emulate(&scenario(&text).experiment, programs, None, None).expect("the run succeeds")
+}
+
+#[test]
+#[ignore = "helper program of other tests"]
+fn a_server_that_waits_for_a_request() {
+    let Some(address) = server() else { return };
+    let listener = std::net::TcpListener::bind(address).expect("a free port");
+    let (mut stream, _) = listener.accept().expect("a connection");
+    stream.set_read_timeout(Some(Duration::from_secs(5))).expect("a timeout");
+    let ended = stream.read(&mut [0]).map_err(|error| error.kind());
+    let result = std::env::var("TANDEM_TEST_RESULT").expect("set by the test");
+    std::fs::write(result, format!("{ended:?}")).expect("a writable folder");
+}
+
+#[test]
+#[ignore = "helper program of other tests"]
+fn a_client_that_resets() {
+    let Some(address) = server() else { return };
+    let stream = TcpStream::connect(address).expect("the stack accepts");
+    std::thread::sleep(Duration::from_millis(500));
+    socket::abort(&stream).expect("connected");
+    std::thread::sleep(Duration::from_millis(1500));
+}
+
+#[test]
+#[ignore = "needs root"]
+fn needs_root_reset_of_the_device_reaches_the_program_behind_the_stack() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let result = folder.path().join("result");
+    let mut server = part("a_server_that_waits_for_a_request");
+    server.env("TANDEM_TEST_RESULT", &result);
+    assert_eq!(emulate_parts("a_client_that_resets", server).end, End::Exited(0));
+    let ended = std::fs::read_to_string(result).expect("the server's read has ended");
+    assert_eq!(ended, format!("{:?}", Err::<usize, _>(ErrorKind::ConnectionReset)));
+}
+
+#[test]
+#[ignore = "helper program of other tests"]
+fn a_server_that_accepts_nothing() {
+    let Some(address) = server() else { return };
+    let options = Options { backlog: Some(0), ..Options::default() };
+    let _listener = socket::listen(address, Protocol::Tcp, &options).expect("a free port");
+    let _udp = std::net::UdpSocket::bind(address).expect("a free port");
+    std::thread::sleep(Duration::from_secs(60));
+}
+
+#[test]
+#[ignore = "helper program of other tests"]
+fn a_client_with_many_connections() {
+    let Some(address) = server() else { return };
+    let all: Vec<TcpStream> = (0..4).filter_map(|_| TcpStream::connect(address).ok()).collect();
+    // The kernel has repeated the SYNs of the relay after 1 and 3 s; the next ones follow after 7 s.
+    std::thread::sleep(Duration::from_millis(3500));
+    drop(all);
+}
+
+#[test]
+#[ignore = "needs root"]
+fn needs_root_run_ends_in_time_while_the_program_behind_the_stack_accepts_nothing() {
+    let begun = std::time::Instant::now();
+    let run = emulate_parts("a_client_with_many_connections", part("a_server_that_accepts_nothing"));
+    let seconds = begun.elapsed().as_secs_f64() - run.duration.as_secs_f64();
+    assert_eq!(run.end, End::Exited(0));
+    assert!(seconds < 2.5, "{seconds} s beyond the run");
+    assert!(run.server_lacks_udp && run.lost_packets == 0);
 }
