@@ -28,7 +28,11 @@ impl Game<'_> {
             check("a byte was changed", progress.differs_at.is_none() || plan.corrupts)?;
             check("another number of bytes", progress.received == expected)?;
             drop(progress);
-            let Some(mib) = host.mib()? else { continue };
+            let Some(mib) = host.mib()? else {
+                let is_fallback = host.uses_checksum() && !host.is_mptcp();
+                check("no fallback after a failed checksum", is_fallback || !plan.corrupts)?;
+                continue;
+            };
             let is_positive = |name: &&str| mib.counter(name).is_some_and(|count| count > 0);
             if plan.corrupts {
                 let names = ["MPTcpExtDataCsumErr", "MPTcpExtMPFailRx"];

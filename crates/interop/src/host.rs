@@ -118,6 +118,22 @@ impl Host {
         }
     }
 
+    /// The connection has negotiated DSS checksums.
+    pub(crate) fn uses_checksum(&self) -> bool {
+        match self {
+            Self::Kernel(host) => host.uses_checksum(),
+            Self::Stack(host) => host.uses_checksum(),
+        }
+    }
+
+    /// Packets to the emulator that were lost.
+    pub(crate) fn lost_packets(&self) -> u64 {
+        match self {
+            Self::Kernel(_) => 0,
+            Self::Stack(host) => host.lost_packets(),
+        }
+    }
+
     /// Number of established subflows.
     pub(crate) fn subflows(&self) -> usize {
         match self {

@@ -102,6 +102,10 @@ impl KernelHost {
         self.info().is_some_and(|info| !info.fallback)
     }
 
+    pub(crate) fn uses_checksum(&self) -> bool {
+        self.info().is_some_and(|info| info.checksum)
+    }
+
     pub(crate) fn subflows(&self) -> usize {
         self.info().map_or(0, |info| usize::from(info.subflows.max(info.extra_subflows)))
     }

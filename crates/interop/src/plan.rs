@@ -92,7 +92,8 @@ pub enum Expected {
     /// Multipath TCP.
     #[default]
     Mptcp,
-    /// Plain TCP, after a fallback. A plan that corrupts data shows it by a failed checksum.
+    /// Plain TCP, after a fallback. A plan that corrupts data falls back in the end,
+    /// by a failed checksum.
     Tcp,
     /// Multipath TCP or plain TCP, without the kernel's counters of fallbacks.
     Any,

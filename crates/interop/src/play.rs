@@ -48,7 +48,11 @@ fn play_with(case: &Case, capture: bool) -> Result<Vec<u8>, String> {
     let (network, running) = network::start(&links, devices, Mode { realtime: false, capture, seed: *seed })?;
     client.connect();
     let mut game = Game { plan, client, server, network };
-    let result = game.run().map_err(|error| format!("{error}: {}", game.describe()));
+    let result = game.run().map_err(|error| {
+        let lost = running.lost_packets() + game.client.lost_packets() + game.server.lost_packets();
+        let note = if lost == 0 { String::new() } else { format!(" ({lost} packets lost on no link)") };
+        format!("{error}{note}: {}", game.describe())
+    });
     running.stop().map_err(|error| error.to_string())?;
     let captured = game.network.lock().0.take_capture();
     result.map(|()| captured.unwrap_or_default())
@@ -92,6 +96,8 @@ impl Game<'_> {
         let aborts = matches!(plan.action, Action::Abort { .. });
         if plan.expected == Expected::Mptcp && !aborts {
             self.wait("fell back", |game| game.all(Host::is_mptcp) || game.has_lost_keys())?;
+            let has_checksums = self.has_lost_keys() || self.all(Host::uses_checksum);
+            check("no checksums", !plan.checksum || has_checksums)?;
         }
         if plan.expected == Expected::Tcp && !plan.corrupts {
             self.wait("did not fall back", |game| game.all(|host| !host.is_mptcp()))?;

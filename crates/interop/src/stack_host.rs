@@ -9,7 +9,7 @@ use linux::Error;
 use linux::clock::Clock;
 use linux::tun::Tun;
 use mptcp::{Config, Endpoint, Event, Mode, PathId};
-use stack::{ConnectionId, Driver, Limits, Stack, StackEvent, Waker};
+use stack::{ConnectionId, Device, Driver, Limits, Stack, StackEvent, Waker};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -29,6 +29,9 @@ struct Snapshot {
     is_mptcp: bool,
     subflows: usize,
     has_backup: bool,
+    uses_checksum: bool,
+    /// Packets that the wires did not take.
+    lost_packets: u64,
 }
 
 pub(crate) struct StackHost {
@@ -127,6 +130,14 @@ impl StackHost {
         self.snapshot().is_mptcp
     }
 
+    pub(crate) fn uses_checksum(&self) -> bool {
+        self.snapshot().uses_checksum
+    }
+
+    pub(crate) fn lost_packets(&self) -> u64 {
+        self.snapshot().lost_packets
+    }
+
     pub(crate) fn subflows(&self) -> usize {
         self.snapshot().subflows
     }
@@ -183,6 +194,7 @@ impl Application {
                 return;
             }
             let now = driver.now();
+            let lost_packets = driver.devices().iter().map(Device::dropped).sum();
             let stack = driver.stack();
             if self.start.try_recv().is_ok() {
                 self.connect(now, stack);
@@ -204,6 +216,8 @@ impl Application {
                     subflows: (0..8).filter(up).count(),
                     has_backup: (0..8)
                         .any(|path| endpoint.subflow(PathId(path)).is_some_and(|subflow| subflow.backup)),
+                    uses_checksum: endpoint.uses_checksum(),
+                    lost_packets,
                 };
                 *self.snapshot.lock().unwrap_or_else(PoisonError::into_inner) = snapshot;
             }

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use linux::Error;
 use linux::clock::Clock;
 use linux::tun::Tun;
-use mptcp::{Config, Endpoint, Event};
+use mptcp::{Config, Endpoint, Event, Mode};
 use stack::{ConnectionId, Driver, Entropy, Limits, Stack, StackEvent};
 use std::collections::BTreeMap;
 use std::io;
@@ -70,6 +70,9 @@ impl StackCrowd {
                 StackEvent::Accepted(_) => {
                     self.exchanges.insert(id, (Exchange::server(), false));
                     self.shared.count_open();
+                }
+                StackEvent::Endpoint(Event::Connected(Mode::Tcp)) => {
+                    self.shared.fail("a connection uses plain TCP".to_owned());
                 }
                 StackEvent::Endpoint(Event::Failed(failure)) => self.shared.fail(format!("{failure:?}")),
                 _ => {}
