@@ -159,6 +159,11 @@ impl Exchange {
         self.server_key.is_some() && self.opening != Opening::SilentThirdAck
     }
 
+    /// Counts a packet that cannot be decoded.
+    pub(crate) fn take_invalid(&mut self) {
+        self.outcome.invalid += 1;
+    }
+
     /// Reads an answer of the server.
     pub(crate) fn take(&mut self, to_announced: bool, answer: &Segment<Bytes>) {
         if to_announced {

@@ -41,6 +41,8 @@ pub struct Outcome {
     pub joins: [u32; 2],
     /// Joins of the host to an announced address: SYNs, resets, and third ACKs with MP_JOIN.
     pub own_joins: [u32; 3],
+    /// Packets that cannot be decoded, or have a wrong checksum.
+    pub invalid: u32,
 }
 
 impl Outcome {
@@ -63,6 +65,7 @@ impl Outcome {
             ("fast_close", self.fast_close != other.fast_close),
             ("joins", self.joins != other.joins),
             ("own_joins", self.own_joins != other.own_joins),
+            ("invalid", self.invalid != other.invalid),
         ];
         members.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name).collect()
     }
@@ -89,6 +92,9 @@ impl fmt::Display for Outcome {
         let [syns, resets, acks] = self.own_joins;
         if syns > 0 {
             write!(f, ", own joins {syns}, of which {resets} reset, {acks} third ACKs")?;
+        }
+        if self.invalid > 0 {
+            write!(f, ", {} invalid packets", self.invalid)?;
         }
         Ok(())
     }

@@ -68,15 +68,49 @@ pub(crate) fn with_wrong_checksum(mut packet: Vec<u8>) -> Vec<u8> {
     packet
 }
 
-/// Decodes a packet to a peer; `None` for any other. Returns also whether it is for the announced address.
-pub(crate) fn decode(packet: &[u8]) -> Option<(bool, Segment<Bytes>)> {
+/// A packet to a peer.
+pub(crate) struct Received {
+    /// It is for the announced address.
+    pub(crate) to_announced: bool,
+    /// Port of the peer.
+    pub(crate) port: u16,
+    /// `None` if it cannot be decoded, or has a wrong checksum.
+    pub(crate) segment: Option<Segment<Bytes>>,
+}
+
+/// Decodes a packet; `None` if it is no TCP packet to a peer.
+pub(crate) fn decode(packet: &[u8]) -> Option<Received> {
     let datagram = ip::parse(packet).ok()?;
-    let is_announced = datagram.destination == ANNOUNCED;
-    let is_ours = datagram.protocol == ip::TCP && (is_announced || datagram.destination == PEER);
-    is_ours.then(|| tcp::parse(datagram.payload).ok()).flatten().map(|segment| (is_announced, segment))
+    let (source, destination) = (datagram.source, datagram.destination);
+    let to_announced = destination == ANNOUNCED;
+    if datagram.protocol != ip::TCP || !(to_announced || destination == PEER) {
+        return None;
+    }
+    let port = u16::from_be_bytes(*datagram.payload.get(2..)?.first_chunk()?);
+    let segment = tcp::Packet::new(datagram.payload).and_then(|inner| {
+        inner.verify_checksum(source, destination)?;
+        inner.segment(Bytes::copy_from_slice(inner.payload()))
+    });
+    Some(Received { to_announced, port, segment: segment.ok() })
 }
 
 /// A segment of the peer between two ports, with no options.
 pub(crate) fn segment((own, other): (u16, u16), [seq, ack]: [u32; 2], flags: Flags) -> Segment<Bytes> {
     Segment::new((own, other), seq, ack, flags, u16::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wrong_checksum_of_an_answer_is_found() {
+        let (mut packet, ends) = (Vec::new(), (VICTIM.into(), PEER.into()));
+        let answer = segment((PORT, 1024), [1, 2], Flags::ACK);
+        ip::emit_header(ends, ip::TCP, answer.ecn, answer.wire_len(), &mut packet).expect("IPv4");
+        tcp::emit(&answer, ends.0, ends.1, &answer.payload, &mut packet).expect("it fits");
+        assert!(decode(&packet).is_some_and(|received| received.segment.is_some()));
+        let received = decode(&with_wrong_checksum(packet)).expect("a packet to the peer");
+        assert!(received.port == 1024 && received.segment.is_none());
+    }
 }

@@ -3,7 +3,7 @@
 use crate::exchange::{Exchange, Peers};
 use crate::linux_host::LinuxHost;
 use crate::outcome::Outcome;
-use crate::packet::decode;
+use crate::packet::{Received, decode};
 use crate::rules::{self, Rule};
 use crate::tandem_host::TandemHost;
 use crate::victim::Victim;
@@ -74,9 +74,8 @@ pub fn run(
         let batch = at / BATCH;
         let numbers = at..((batch + 1) * BATCH).min(end);
         let checksum = batch % 2 == 1;
-        let [with_linux, with_tandem] = play_batch(peers, seed, numbers, checksum)?;
-        for (linux, tandem) in with_linux.iter().zip(&with_tandem) {
-            findings.add(at, linux, tandem);
+        for [linux, tandem] in play_batch(peers, seed, numbers, checksum)? {
+            findings.add(at, &linux, &tandem);
             at += 1;
         }
         progress(at - first);
@@ -85,29 +84,46 @@ pub fn run(
 }
 
 /// Plays a batch with Linux and with Tandem: again and slower, if a difference has no explanation. A busy
-/// machine answers late in one play; a defect shows in each.
+/// machine answers late in one play; a defect shows in each. An exchange is returned from the first play
+/// without such a difference, or from the last.
 fn play_batch(
     peers: Peers,
     seed: Seed,
     numbers: Range<u64>,
     checksum: bool,
-) -> Result<[Vec<Played>; 2], Error> {
+) -> Result<Vec<[Played; 2]>, Error> {
     let mut round = ROUND;
-    for is_last in (1..=PLAYS).map(|play| play == PLAYS) {
+    let mut all: Vec<[Played; 2]> = Vec::new();
+    for _ in 0..PLAYS {
         let exchanges = || exchanges(peers, seed, numbers.clone(), checksum);
         let tandem = TandemHost::new(seed.derive(&format!("server {}", numbers.start / BATCH)), checksum);
         let with_tandem = play(tandem, exchanges(), round).unwrap_or_else(|never| match never {});
         let with_linux = play(LinuxHost::new(peers, checksum)?, exchanges(), round)?;
-        let mut pairs = with_linux.iter().zip(&with_tandem);
-        let is_explained = |(linux, tandem): (&Played, &Played)| {
-            linux.last() == tandem.last() || linux.explanation(tandem).is_some()
-        };
-        if is_last || pairs.all(is_explained) {
-            return Ok([with_linux, with_tandem]);
+        let pairs = with_linux.into_iter().zip(with_tandem).map(|(linux, tandem)| [linux, tandem]);
+        keep_unexplained(&mut all, pairs.collect());
+        if all.iter().all(is_explained) {
+            break;
         }
         round *= 2;
     }
-    unreachable!("the last play returns")
+    Ok(all)
+}
+
+/// Replaces the exchanges that had a difference without an explanation in each play so far.
+fn keep_unexplained(all: &mut Vec<[Played; 2]>, next: Vec<[Played; 2]>) {
+    if all.is_empty() {
+        *all = next;
+        return;
+    }
+    for (known, next) in all.iter_mut().zip(next) {
+        if !is_explained(known) {
+            *known = next;
+        }
+    }
+}
+
+fn is_explained([linux, tandem]: &[Played; 2]) -> bool {
+    linux.last() == tandem.last() || linux.explanation(tandem).is_some()
 }
 
 /// The exchanges of a batch.
@@ -169,11 +185,12 @@ fn play<V: Victim>(mut victim: V, exchanges: Vec<Exchange>, pace: Duration) -> R
             }
         }
         for packet in victim.wait(if round + 1 == Exchange::ROUNDS { LAST.max(pace) } else { pace })? {
-            let Some((to_announced, answer)) = decode(&packet) else { continue };
-            let to = answer.destination;
-            let index = if to < PORTS[1] { to - PORTS[0] } else { (to - PORTS[1]) / JOINS };
-            if let Some(played) = all.get_mut(usize::from(index)) {
-                played.exchange.take(to_announced, &answer);
+            let Some(Received { to_announced, port, segment }) = decode(&packet) else { continue };
+            let index = if port < PORTS[1] { port.wrapping_sub(PORTS[0]) } else { (port - PORTS[1]) / JOINS };
+            let Some(played) = all.get_mut(usize::from(index)) else { continue };
+            match segment {
+                Some(answer) => played.exchange.take(to_announced, &answer),
+                None => played.exchange.take_invalid(),
             }
         }
         for played in &mut all {
@@ -298,6 +315,25 @@ mod tests {
         let acts = [Act::Data, Act::Reset, Act::SynInWindow, Act::Data];
         let outcome = with_tandem(Opening::Proper, &acts, false);
         assert!(outcome.reset && outcome.end == End::Open, "{outcome}");
+    }
+
+    #[test]
+    fn difference_of_one_play_does_not_count() {
+        let play = |differ: [bool; 2]| -> Vec<[Played; 2]> {
+            let pair = |differs| {
+                let played = |reset| Played {
+                    exchange: Exchange::scripted(Opening::Proper, &[Act::Data], false),
+                    rounds: vec![Outcome { reset, ..Outcome::default() }],
+                };
+                [played(false), played(differs)]
+            };
+            differ.into_iter().map(pair).collect()
+        };
+        let mut all = Vec::new();
+        for differ in [[true, true], [true, false], [true, true]] {
+            keep_unexplained(&mut all, play(differ));
+        }
+        assert_eq!(all.iter().map(is_explained).collect::<Vec<_>>(), [false, true]);
     }
 
     #[test]
