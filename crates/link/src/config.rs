@@ -4,7 +4,7 @@ use crate::channel::{MAX_EFFICIENCY, spectral_efficiency};
 use crate::loss::Loss;
 use crate::trace::Trace;
 use std::sync::Arc;
-use units::{Bitrate, Bytes, Duration, Instant, Probability};
+use units::{Bitrate, Bytes, Duration, Instant, Probability, Seed};
 
 /// One direction of a link.
 #[derive(Debug, Clone, PartialEq)]
@@ -153,7 +153,8 @@ impl Delay {
 pub struct CellConfig {
     /// Access method.
     pub kind: CellKind,
-    /// Capacity with one saturated station, net of MAC overhead: about 60 % of an 802.11 PHY rate.
+    /// Capacity with one saturated station at the best channel, net of MAC overhead: about 60 % of
+    /// an 802.11 PHY rate.
     pub rate: Bitrate,
     /// Background stations.
     pub others: Vec<Load>,
@@ -169,20 +170,22 @@ pub struct CellConfig {
 /// Access method of a shared medium.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CellKind {
-    /// One frame at a time; whenever the medium is free, each station that has a frame is as
-    /// likely to send it (the long-run behaviour of 802.11's DCF). Both directions contend.
+    /// One frame at a time; whenever the medium is free, each sender that has a frame is as likely
+    /// to send it (the long-run behaviour of 802.11's DCF). Both directions contend, and the access
+    /// point counts once for all its downlinks.
     Wifi,
     /// Every millisecond goes to the users by proportional fairness. One cell is one direction.
     Lte,
 }
 
 /// Rayleigh block fading: every `coherence` a user's gain `g` is drawn anew, exponential with mean
-/// 1, and its rate becomes `rate * log2(1 + snr g) / log2(1 + snr)`.
+/// 1. Its rate is that of the SNR `snr g`, as for [`StationConfig::snr_db`]; with a link rate it is
+/// `link_rate * log2(1 + snr g) / log2(1 + snr)`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Fading {
     /// Coherence time; about `0.4 / doppler`, so 80 ms at walking pace and 2 GHz, 5 ms in a car.
     pub coherence: Duration,
-    /// Mean signal-to-noise ratio, in dB.
+    /// Mean signal-to-noise ratio of users without one of their own, in dB.
     pub snr_db: f64,
 }
 
@@ -243,6 +246,27 @@ impl StationConfig {
             (None, None) => cell_rate,
         }
     }
+}
+
+/// A station as it joins a cell.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CellStation {
+    /// Queue, channel and impairments.
+    pub config: StationConfig,
+    /// Who sends its packets.
+    pub sender: Sender,
+    /// Seed of its losses, delays and fading, which other stations do not change.
+    pub seed: Seed,
+}
+
+/// Who sends the packets of a station.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sender {
+    /// The access point or base station: a downlink. A Wi-Fi access point contends once for all
+    /// its downlinks, and sends for one of those with a frame, at random.
+    AccessPoint,
+    /// The station itself: an uplink.
+    Client,
 }
 
 /// Rate at a linear SNR in a cell whose `peak` rate is that of the best channel.

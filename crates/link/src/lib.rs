@@ -21,11 +21,11 @@ mod server;
 mod stats;
 mod trace;
 
-pub use cell::Cell;
+pub use cell::{Cell, MAX_LOAD_STATIONS};
 pub use channel::{ChannelModel, spectral_efficiency};
 pub use config::{
-    CellConfig, CellKind, Codel, Delay, Fading, Impairments, LinkConfig, Load, QueueLimit, Rate, Reorder,
-    StationConfig,
+    CellConfig, CellKind, CellStation, Codel, Delay, Fading, Impairments, LinkConfig, Load, QueueLimit, Rate,
+    Reorder, Sender, StationConfig,
 };
 pub use link::Link;
 pub use loss::{

@@ -1,8 +1,8 @@
 //! Loss model and trace format defined outside the crate.
 
 use tandem_link::{
-    Cell, CellConfig, Link, LinkConfig, Loss, LossModel, LossModelFactory, ParsedTrace, QueueLimit, Rate,
-    StationConfig, Trace, TraceError, TraceFormat, Transmission,
+    Cell, CellConfig, CellStation, Link, LinkConfig, Loss, LossModel, LossModelFactory, ParsedTrace,
+    QueueLimit, Rate, Sender, StationConfig, Trace, TraceError, TraceFormat, Transmission,
 };
 use units::{Bitrate, Duration, Instant, Probability, Rng, Seed};
 
@@ -86,7 +86,9 @@ fn custom_loss_model_depends_only_on_the_seed() {
 #[test]
 fn cell_stations_draw_custom_losses_independently() {
     let station = StationConfig { loss: interference(), ..StationConfig::default() };
-    let mut cell = Cell::new(&CellConfig::default(), &[station.clone(), station], Seed::new(1));
+    let joined =
+        |seed| CellStation { config: station.clone(), sender: Sender::Client, seed: Seed::new(seed) };
+    let mut cell = Cell::new(&CellConfig::default(), &[joined(1), joined(2)], Seed::new(1));
     let mut lost = [Vec::new(), Vec::new()];
     for n in 500..1000 {
         let now = Instant::from_millis(n);

@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use std::sync::Arc;
 use tandem_link::{
-    Cell, CellConfig, CellKind, Codel, Delay, Fading, GilbertElliott, Impairments, Link, LinkConfig,
-    LinkStats, Load, Loss, QueueLimit, Rate, RatePiece, Reorder, StationConfig, Trace,
+    Cell, CellConfig, CellKind, CellStation, Codel, Delay, Fading, GilbertElliott, Impairments, Link,
+    LinkConfig, LinkStats, Load, Loss, QueueLimit, Rate, RatePiece, Reorder, Sender, StationConfig, Trace,
 };
 use units::{Bitrate, Bytes, Duration, Instant, Probability, Seed};
 
@@ -134,6 +134,14 @@ fn finished(stats: &LinkStats) -> u64 {
 fn traffic() -> impl Strategy<Value = Vec<(u64, usize, u32)>> {
     let gap = prop_oneof![Just(0), 0_u64..20_000_000];
     prop::collection::vec((gap, 0_usize..3, 0_u32..4000), 1..150)
+}
+
+/// The stations in a cell: downlinks and uplinks in turn.
+fn joined(stations: &[StationConfig]) -> Vec<CellStation> {
+    let senders = [Sender::AccessPoint, Sender::Client].into_iter().cycle();
+    let all = (0..).zip(stations).zip(senders);
+    all.map(|((i, config), sender)| CellStation { config: config.clone(), sender, seed: Seed::new(i) })
+        .collect()
 }
 
 proptest! {
@@ -267,7 +275,7 @@ proptest! {
         config in cell_config(), stations in prop::collection::vec(station(), 3), traffic in traffic(),
         seed in any::<u64>(),
     ) {
-        let mut cell = Cell::new(&config, &stations, Seed::new(seed));
+        let mut cell = Cell::new(&config, &joined(&stations), Seed::new(seed));
         let end = Instant::from_secs(3);
         let mut arrived: Vec<Vec<usize>> = vec![Vec::new(); 3];
         let mut pushes = traffic.iter().scan(Instant::ZERO, |now, &(gap, station, size)| {
@@ -319,7 +327,7 @@ proptest! {
         config in cell_config(), stations in prop::collection::vec(station(), 3), traffic in traffic(),
     ) {
         let run = |often: bool| {
-            let mut cell = Cell::new(&config, &stations, Seed::new(1));
+            let mut cell = Cell::new(&config, &joined(&stations), Seed::new(1));
             let (mut now, mut all) = (Instant::ZERO, Vec::new());
             for (i, &(gap, station, size)) in traffic.iter().enumerate() {
                 let push = now + Duration::from_nanos(gap);

@@ -27,11 +27,11 @@ pub struct CellOutcome {
     pub kind: &'static str,
     /// Stations of devices and backhauls; a device in a Wi-Fi cell has one for each direction.
     pub stations: usize,
-    /// Share of the time in which the medium was in use, from 0 to 1.
+    /// Share of the time in which the medium was in use, from 0 to 1, background stations included.
     pub load: f64,
-    /// Mean rate of the packets that left the cell, with headers, in Mbit/s.
+    /// Mean rate of the packets of these stations that left the cell, with headers, in Mbit/s.
     pub rate_mbps: f64,
-    /// Packets of all stations.
+    /// Packets of these stations.
     pub packets: CellPackets,
     /// Packets of the backhaul, if a device's path crosses one. Packets of a backhaul that is a station
     /// of another cell count there too.
@@ -74,11 +74,12 @@ pub struct CellPackets {
 pub struct CellSample {
     /// End of the interval, in seconds.
     pub time_s: f64,
-    /// Share of the interval in which the medium was in use, from 0 to 1.
+    /// Share of the interval in which the medium was in use, from 0 to 1, background stations
+    /// included.
     pub load: f64,
-    /// Rate of the packets that left the cell, with headers, in Mbit/s.
+    /// Rate of the packets of devices and backhauls that left the cell, with headers, in Mbit/s.
     pub rate_mbps: f64,
-    /// Data in the queues of all stations at the end of the interval, in kB.
+    /// Data in the queues of their stations at the end of the interval, in kB.
     pub queued_kb: f64,
 }
 
@@ -111,7 +112,7 @@ impl CellRecorder {
             let queued: u64 = (0..medium.station_count()).map(|i| medium.queued(now, i)).sum();
             cell.samples.push(CellSample {
                 time_s: now.as_secs_f64(),
-                load: (busy.saturating_sub(cell.busy).as_secs_f64() / seconds).min(1.0),
+                load: busy.saturating_sub(cell.busy).as_secs_f64() / seconds,
                 rate_mbps: (bytes - cell.bytes) as f64 * 8e-6 / seconds,
                 queued_kb: queued as f64 * 1e-3,
             });
@@ -136,7 +137,7 @@ impl CellRecorder {
                         CellKind::Lte => "lte",
                     },
                     stations,
-                    load: (medium.busy_time(now).as_secs_f64() / seconds).min(1.0),
+                    load: medium.busy_time(now).as_secs_f64() / seconds,
                     rate_mbps: stats.bytes_delivered as f64 * 8e-6 / seconds,
                     packets: CellPackets::new(&stats, (0..stations).map(|i| medium.in_flight(i)).sum()),
                     backhaul,

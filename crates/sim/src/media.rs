@@ -2,7 +2,8 @@
 //! packets, the emulator those of a real kernel.
 
 use crate::experiment::{Experiment, Hop, Setup};
-use link::{Cell, Link, LinkStats, StationConfig};
+use link::{Cell, CellStation, Link, LinkStats, Sender};
+use std::collections::BTreeMap;
 use tracing::info_span;
 use units::{Duration, Instant, Seed};
 
@@ -140,35 +141,40 @@ pub(crate) fn setup_media<T: Clone>(
     setup: &Setup<'_>,
     mark: fn(&mut T) -> bool,
 ) -> (Vec<Medium<T>>, Vec<PathPorts>) {
-    let mut stations: Vec<Vec<StationConfig>> = vec![Vec::new(); setup.cells.len()];
-    let mut links = Vec::new();
     let cells = setup.cells.len();
-    let mut attach = |hop: &Hop, seed: Seed| match hop {
+    let mut stations: Vec<Vec<CellStation>> = vec![Vec::new(); cells];
+    let mut links = Vec::new();
+    let mut attach = |hop: &Hop, sender: Sender, seeds: &mut Seeds| match hop {
         Hop::Cell { cell, station } => {
-            stations[*cell].push(station.clone());
-            Port { medium: *cell, station: stations[*cell].len() - 1 }
+            let all = &mut stations[*cell];
+            let seed = seeds.of_station(*cell, &setup.cells[*cell].name);
+            all.push(CellStation { config: station.clone(), sender, seed });
+            Port { medium: *cell, station: all.len() - 1 }
         }
         Hop::Link(config) => {
+            let direction = if sender == Sender::Client { "up" } else { "down" };
+            let seed = seeds.path.derive(direction);
             links.push(Medium::Link(Box::new(Link::with_marking(config, seed, mark))));
             Port { medium: cells + links.len() - 1, station: 0 }
         }
     };
     let mut ports: Vec<PathPorts> = Vec::new();
     for experiment in setup.devices {
+        let mut seeds = Seeds::new(experiment.seed);
         for spec in &experiment.paths {
-            let seed = experiment.seed.derive(&spec.name);
+            seeds.path = experiment.seed.derive(&spec.name);
             let span = |direction| info_span!("link", path = %spec.name, direction);
-            let down = span("down").in_scope(|| attach(&spec.down, seed.derive("down")));
-            let up = span("up").in_scope(|| attach(&spec.up, seed.derive("up")));
+            let down = span("down").in_scope(|| attach(&spec.down, Sender::AccessPoint, &mut seeds));
+            let up = span("up").in_scope(|| attach(&spec.up, Sender::Client, &mut seeds));
             ports.push((Ports { down, up }, None));
         }
     }
     for backhaul in setup.backhauls {
         let name = &setup.cells[backhaul.cell].name;
-        let seed = setup.seed.derive("backhaul").derive(name);
+        let mut seeds = Seeds::new(setup.seed.derive("backhaul").derive(name));
         let span = |direction| info_span!("backhaul", cell = %name, direction);
-        let down = span("down").in_scope(|| attach(&backhaul.down, seed.derive("down")));
-        let up = span("up").in_scope(|| attach(&backhaul.up, seed.derive("up")));
+        let down = span("down").in_scope(|| attach(&backhaul.down, Sender::AccessPoint, &mut seeds));
+        let up = span("up").in_scope(|| attach(&backhaul.up, Sender::Client, &mut seeds));
         for (path, behind) in &mut ports {
             if path.down.medium == backhaul.cell {
                 *behind = Some([down, up]);
@@ -183,4 +189,27 @@ pub(crate) fn setup_media<T: Clone>(
     }
     media.extend(links);
     (media, ports)
+}
+
+/// Seeds of the links and stations of a device or a backhaul. Others do not change them.
+struct Seeds {
+    /// Seed of the device or backhaul.
+    own: Seed,
+    /// Seed of the current path.
+    path: Seed,
+    /// Number of stations so far in each cell.
+    stations: BTreeMap<usize, usize>,
+}
+
+impl Seeds {
+    fn new(own: Seed) -> Self {
+        Self { own, path: own, stations: BTreeMap::new() }
+    }
+
+    /// Seed of the next station in a cell.
+    fn of_station(&mut self, cell: usize, name: &str) -> Seed {
+        let count = self.stations.entry(cell).or_default();
+        *count += 1;
+        self.own.derive("cell").derive(name).derive(&format!("station {}", *count - 1))
+    }
 }

@@ -3,7 +3,7 @@
 mod support;
 
 use core::ops::ControlFlow;
-use link::{CellConfig, CellKind, Fading, Impairments, Loss, StationConfig};
+use link::{CellConfig, CellKind, Fading, Impairments, Load, Loss, StationConfig};
 use support::any::any_experiment;
 use support::{link, wifi_lte};
 use tandem_sim::{Backhaul, CellSpec, Crowd, CrowdOutcome, Experiment, Hop, Outcome, run, run_crowd};
@@ -170,6 +170,26 @@ fn the_same_seed_gives_the_same_crowd() {
     for seed in 0..4 {
         assert!(outcome_of(&any_crowd(seed)) == outcome_of(&any_crowd(seed)), "seed {seed}");
     }
+}
+
+#[test]
+fn silent_device_before_the_others_leaves_their_channels_as_they_are() {
+    let mut cells = vec![cell("sector", CellKind::Lte, 20.0)];
+    cells[0].config.fading = Some(Fading::default());
+    cells[0].config.others = vec![Load { count: 3, rate: Bitrate::from_mbps(1.0), ..Load::default() }];
+    let user = |seed| {
+        let mut device = lte_user(seed, 8.0, 5);
+        if let Hop::Cell { station, .. } = &mut device.paths[0].down {
+            station.loss = Loss::Uniform(Probability::new(0.01).expect("a probability"));
+        }
+        device
+    };
+    let mut silent = user(1);
+    silent.traffic[0].start = Instant::from_secs(100);
+    let alone = outcome_of(&crowd(cells.clone(), vec![user(2)]));
+    let both = outcome_of(&crowd(cells, vec![silent, user(2)]));
+    assert!(alone.devices[0].paths[0].wire_down_bytes > 100_000);
+    assert!(alone.devices[0] == both.devices[1]);
 }
 
 #[test]

@@ -24,7 +24,8 @@ struct Kind {
     packet: u32,
     queue: u32,
     stop: Instant,
-    rate: Bitrate,
+    /// Rate of the medium while such a station transmits; the cell's if `None`.
+    link_rate: Option<Bitrate>,
 }
 
 #[derive(Debug, Clone)]
@@ -36,7 +37,7 @@ struct LoadStation {
 }
 
 impl Loads {
-    pub(super) fn new(loads: &[Load], cell_rate: Bitrate, seed: Seed) -> Self {
+    pub(super) fn new(loads: &[Load], seed: Seed) -> Self {
         let mut all = Self {
             kinds: Vec::with_capacity(loads.len()),
             stations: Vec::new(),
@@ -59,7 +60,7 @@ impl Loads {
                 packet,
                 queue: load.queue,
                 stop: load.stop.unwrap_or(Instant::MAX),
-                rate: load.link_rate.unwrap_or(cell_rate),
+                link_rate: load.link_rate,
             });
             for _ in 0..load.count.min(MAX_LOAD_STATIONS.saturating_sub(all.stations.len() as u32)) {
                 let phase = Duration::from_nanos(all.rng.below(interval.as_nanos()));
@@ -107,10 +108,14 @@ impl Loads {
         (*queued == 1).then_some(station)
     }
 
-    /// Returns rate and packet size of a station.
-    pub(super) fn rate_and_size(&self, station: usize) -> (Bitrate, u32) {
-        let kind = &self.kinds[self.stations[station].kind];
-        (kind.rate, kind.packet)
+    /// Returns the packet size of a station.
+    pub(super) fn size(&self, station: usize) -> u32 {
+        self.kinds[self.stations[station].kind].packet
+    }
+
+    /// Returns the rate of the medium while a station transmits, if it is not that of the cell.
+    pub(super) fn link_rate(&self, station: usize) -> Option<Bitrate> {
+        self.kinds[self.stations[station].kind].link_rate
     }
 
     /// Transmits a packet of a station. Returns false if it was the last in its queue.

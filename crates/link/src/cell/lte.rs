@@ -3,7 +3,7 @@
 use super::load::Loads;
 use super::ready::Ready;
 use super::station::Station;
-use crate::config::{CellConfig, Fading, StationConfig, rate_at, snr_from_db};
+use crate::config::{CellConfig, CellStation, Fading, rate_at, snr_from_db};
 use crate::server::work;
 use units::{Bitrate, Duration, Instant, Seed};
 
@@ -23,14 +23,17 @@ pub(super) struct Lte<T> {
     fading: Option<BlockFading>,
     /// Time of all TTIs so far in which a user transmitted.
     used_nanos: u64,
+    /// The last TTI in which a user transmitted, and the time used in it.
+    last_tti: (u64, u64),
 }
 
 #[derive(Debug, Clone)]
 struct User {
     /// Rate without fading.
     rate: Bitrate,
-    /// Linear SNR of a user whose rate follows from it.
-    snr: Option<f64>,
+    channel: Channel,
+    /// Seed of the fading.
+    seed: Seed,
     /// Rate with the fading of `block`, in bps.
     faded: u64,
     block: u64,
@@ -41,24 +44,47 @@ struct User {
     mean: f64,
 }
 
+/// What the fading changes.
+#[derive(Debug, Clone, Copy)]
+enum Channel {
+    /// A linear SNR, from which the rate follows.
+    Snr(f64),
+    /// The SNR of the cell's users.
+    OfCell,
+    /// A given rate.
+    LinkRate,
+}
+
 impl<T: Clone> Lte<T> {
-    pub(super) fn new(config: &CellConfig, configs: &[StationConfig], seed: Seed) -> Self {
-        let loads = Loads::new(&config.others, config.rate, seed);
+    pub(super) fn new(config: &CellConfig, attached: &[CellStation], seed: Seed) -> Self {
+        let loads = Loads::new(&config.others, seed);
         let stations: Vec<Station<T>> =
-            (0..).zip(configs).map(|(i, s)| Station::new(s, config.rate, i, seed)).collect();
-        let user = |rate: Bitrate, snr| User {
+            (0..).zip(attached).map(|(i, s)| Station::new(s, config.rate, i)).collect();
+        let user = |rate: Bitrate, channel, seed: Seed| User {
             rate,
-            snr,
+            channel,
+            seed: seed.derive("fading"),
             faded: rate.as_bps(),
             block: u64::MAX,
             partial: 0,
             mean: 0.0,
         };
-        let attached = configs.iter().zip(&stations).map(|(config, station)| {
-            let snr = config.snr_db.filter(|_| config.link_rate.is_none());
-            user(station.rate, snr.map(snr_from_db))
+        let attached = attached.iter().zip(&stations).map(|(station, state)| {
+            let channel = match (station.config.link_rate, station.config.snr_db) {
+                (Some(_), _) => Channel::LinkRate,
+                (None, Some(db)) => Channel::Snr(snr_from_db(db)),
+                (None, None) => Channel::OfCell,
+            };
+            user(state.rate, channel, station.seed)
         });
-        let users = attached.chain((0..loads.len()).map(|i| user(loads.rate_and_size(i).0, None))).collect();
+        let others = (0..loads.len()).map(|i| {
+            let seed = seed.derive(&format!("other {i}"));
+            match loads.link_rate(i) {
+                Some(rate) => user(rate, Channel::LinkRate, seed),
+                None => user(config.rate, Channel::OfCell, seed),
+            }
+        });
+        let users = attached.chain(others).collect();
         Self {
             ready: Ready::new(stations.len(), loads.len()),
             stations,
@@ -66,8 +92,9 @@ impl<T: Clone> Lte<T> {
             users,
             next_tti: 0,
             fairness: Fairness::new(config.pf_window.as_nanos() as f64 / TTI_NANOS as f64),
-            fading: config.fading.map(|fading| BlockFading::new(fading, config.rate, seed.derive("cell"))),
+            fading: config.fading.map(|fading| BlockFading::new(fading, config.rate)),
             used_nanos: 0,
+            last_tti: (0, 0),
         }
     }
 
@@ -90,10 +117,12 @@ impl<T: Clone> Lte<T> {
         self.run(|begin| begin <= now);
     }
 
-    /// Schedules all TTIs that have begun before `now`, and returns the time used in them.
+    /// Schedules all TTIs that have begun before `now`, and returns the time used by then. The
+    /// users of a TTI have its beginning.
     pub(super) fn busy_time(&mut self, now: Instant) -> Duration {
         self.run(|begin| begin < now);
-        Duration::from_nanos(self.used_nanos)
+        let (begin, used) = self.last_tti;
+        Duration::from_nanos(self.used_nanos - used + used.min(now.since(start(begin)).as_nanos()))
     }
 
     /// Returns the next TTI for which an attached user competes; [`Instant::MAX`] if none has
@@ -128,12 +157,15 @@ impl<T: Clone> Lte<T> {
         self.fairness.advance(tti, &mut self.users);
         let mut left = TTI_NANOS;
         while left > 0 {
-            let Some(user) = self.select_user(tti) else { return };
+            let Some(user) = self.select_user(tti) else { break };
             let before = left;
             left = self.serve(user, tti, left);
-            self.used_nanos += before - left;
             let sent = self.users[user].faded as f64 * (before - left) as f64;
             self.users[user].mean += sent * self.fairness.scale;
+        }
+        if left < TTI_NANOS {
+            self.used_nanos += TTI_NANOS - left;
+            self.last_tti = (tti, TTI_NANOS - left);
         }
     }
 
@@ -146,7 +178,7 @@ impl<T: Clone> Lte<T> {
         for &index in self.ready.members() {
             let user = &mut self.users[index];
             if let Some(fading) = &self.fading {
-                fading.apply(user, index, tti);
+                fading.apply(user, tti);
             }
             if alone {
                 return (user.faded > 0).then_some(index);
@@ -167,7 +199,7 @@ impl<T: Clone> Lte<T> {
         loop {
             let size = match self.stations.get(index) {
                 Some(station) => station.head(),
-                None => Some(self.loads.rate_and_size(index - attached).1),
+                None => Some(self.loads.size(index - attached)),
             };
             let Some(size) = size else { break };
             let user = &mut self.users[index];
@@ -230,35 +262,36 @@ impl Fairness {
     }
 }
 
-/// Block fading. The gain depends only on user, block and seed, so that different policies with
-/// the same seed see the same channel.
+/// Block fading. The gain depends only on block and seed of the user, so that different policies
+/// with the same seed see the same channel.
 #[derive(Debug, Clone)]
 struct BlockFading {
     ttis: u64,
+    /// SNR of the cell's users.
     snr: f64,
-    /// Rate of the best channel, for users with an SNR of their own.
+    /// Rate of the best channel.
     peak: Bitrate,
-    seed: Seed,
 }
 
 impl BlockFading {
-    fn new(fading: Fading, peak: Bitrate, seed: Seed) -> Self {
-        let db = if fading.snr_db.is_finite() { fading.snr_db.clamp(-30.0, 60.0) } else { 0.0 };
+    fn new(fading: Fading, peak: Bitrate) -> Self {
         let ttis = (fading.coherence.as_nanos() / TTI_NANOS).max(1);
-        Self { ttis, snr: libm::pow(10.0, db / 10.0), peak, seed }
+        Self { ttis, snr: snr_from_db(fading.snr_db), peak }
     }
 
-    fn apply(&self, user: &mut User, index: usize, tti: u64) {
+    fn apply(&self, user: &mut User, tti: u64) {
         let block = tti / self.ttis;
         if user.block != block {
             user.block = block;
-            let mixed = self.seed.get() ^ (index as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (block << 20);
-            let gain = Seed::new(mixed).rng("fading").exponential(1.0);
-            let factor = || libm::log1p(self.snr * gain) / libm::log1p(self.snr);
-            user.faded = user.snr.map_or_else(
-                || (user.rate.as_bps() as f64 * factor()) as u64,
-                |snr| rate_at(self.peak, snr * gain).as_bps(),
-            );
+            let gain = Seed::new(user.seed.get() ^ block).rng("fading").exponential(1.0);
+            user.faded = match user.channel {
+                Channel::Snr(snr) => rate_at(self.peak, snr * gain).as_bps(),
+                Channel::OfCell => rate_at(self.peak, self.snr * gain).as_bps(),
+                Channel::LinkRate => {
+                    let factor = libm::log1p(self.snr * gain) / libm::log1p(self.snr);
+                    (user.rate.as_bps() as f64 * factor) as u64
+                }
+            };
         }
     }
 }

@@ -6,7 +6,7 @@ mod ready;
 mod station;
 mod wifi;
 
-use crate::config::{CellConfig, CellKind, StationConfig};
+use crate::config::{CellConfig, CellKind, CellStation};
 use crate::stats::{LinkStats, LoadStats};
 use lte::Lte;
 use station::Station;
@@ -14,7 +14,7 @@ use units::{Duration, Instant, Seed};
 use wifi::Wifi;
 
 /// Maximum number of background stations of a cell; further ones are ignored.
-const MAX_LOAD_STATIONS: u32 = 10_000;
+pub const MAX_LOAD_STATIONS: u32 = 10_000;
 
 /// A Wi-Fi or LTE cell.
 ///
@@ -23,8 +23,9 @@ const MAX_LOAD_STATIONS: u32 = 10_000;
 /// attached station needs the medium and cause no events of their own.
 ///
 /// **Wi-Fi**: one frame at a time is transmitted at the rate of its station, plus `overhead`. An
-/// idle medium goes to a station with data, with equal probability: the long-run behaviour of DCF.
-/// Collisions and backoff are not simulated but part of the rate.
+/// idle medium goes to a sender with data, with equal probability: the long-run behaviour of DCF.
+/// The access point is one sender, whatever the number of its downlinks with data, and picks one
+/// of them at random. Collisions and backoff are not simulated but part of the rate.
 ///
 /// **LTE**: each TTI of 1 ms goes to the user with the largest ratio of instantaneous rate to mean
 /// throughput (proportional fairness; Viswanath et al. 2002, section II). The next user gets the
@@ -46,8 +47,8 @@ enum Medium<T> {
 
 impl<T: Clone> Cell<T> {
     /// Creates a cell that is idle at time zero. Random numbers come from the streams `cell` and
-    /// `load` of `seed`, and from streams of each station.
-    pub fn new(config: &CellConfig, stations: &[StationConfig], seed: Seed) -> Self {
+    /// `load` of `seed`, and from the seed of each station.
+    pub fn new(config: &CellConfig, stations: &[CellStation], seed: Seed) -> Self {
         let medium = match config.kind {
             CellKind::Wifi => Medium::Wifi(Wifi::new(config, stations, seed)),
             CellKind::Lte => Medium::Lte(Lte::new(config, stations, seed)),

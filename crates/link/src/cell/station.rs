@@ -1,12 +1,12 @@
 //! A station with a queue and a propagation stage.
 
-use crate::config::{QueueLimit, StationConfig};
+use crate::config::{CellStation, QueueLimit};
 use crate::loss::Transmission;
 use crate::propagation::{Propagation, PropagationConfig};
 use crate::stats::LinkStats;
 use std::collections::VecDeque;
 use tracing::{debug, info_span};
-use units::{Bitrate, Bytes, Duration, Instant, Seed};
+use units::{Bitrate, Bytes, Duration, Instant};
 
 #[derive(Debug, Clone)]
 pub(super) struct Station<T> {
@@ -23,7 +23,8 @@ pub(super) struct Station<T> {
 
 impl<T: Clone> Station<T> {
     /// Creates station `index` of a cell.
-    pub(super) fn new(config: &StationConfig, cell_rate: Bitrate, index: usize, seed: Seed) -> Self {
+    pub(super) fn new(station: &CellStation, cell_rate: Bitrate, index: usize) -> Self {
+        let config = &station.config;
         let propagation = PropagationConfig {
             delay: config.delay,
             reorder: config.reorder,
@@ -38,7 +39,7 @@ impl<T: Clone> Station<T> {
             queue_bytes: 0,
             transmitting: (Instant::ZERO, 0, 0),
             propagation: info_span!("station", index)
-                .in_scope(|| Propagation::new(&propagation, seed.derive(&format!("station {index}")))),
+                .in_scope(|| Propagation::new(&propagation, station.seed)),
             stats: LinkStats::default(),
         }
     }

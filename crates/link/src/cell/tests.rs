@@ -1,7 +1,10 @@
 //! Wi-Fi and LTE cells, polled at the times of `next` like in the simulator.
 
 use super::Cell;
-use crate::{CellConfig, CellKind, Delay, Fading, Load, LoadStats, Loss, QueueLimit, StationConfig};
+use crate::{
+    CellConfig, CellKind, CellStation, Delay, Fading, Load, LoadStats, Loss, QueueLimit, Sender,
+    StationConfig,
+};
 use units::{Bitrate, Bytes, Duration, Instant, Probability, Seed};
 
 const fn ms(millis: u64) -> Instant {
@@ -12,8 +15,15 @@ const fn mbps(mbps: u64) -> Bitrate {
     Bitrate::from_bps(mbps * 1_000_000)
 }
 
+/// A cell with clients only.
 fn cell(config: &CellConfig, stations: &[StationConfig]) -> Cell<u32> {
-    Cell::new(config, stations, Seed::new(1))
+    let all: Vec<CellStation> =
+        (0..).zip(stations).map(|(i, station)| joined(station, Sender::Client, i)).collect();
+    Cell::new(config, &all, Seed::new(1))
+}
+
+fn joined(config: &StationConfig, sender: Sender, seed: u64) -> CellStation {
+    CellStation { config: config.clone(), sender, seed: Seed::new(seed) }
 }
 
 fn wifi(rate: u64) -> CellConfig {
@@ -131,6 +141,45 @@ fn loads_start_and_stop_as_configured() {
         assert_eq!(offered(&mut cell, 100), 250);
         assert_eq!(cell.next(), None);
     }
+}
+
+#[test]
+fn access_point_contends_once_for_all_its_downlinks() {
+    // DCF: an access point with three clients and one that uploads send equally many frames.
+    let senders = [Sender::AccessPoint, Sender::AccessPoint, Sender::Client, Sender::AccessPoint];
+    let stations = [0, 1, 2, 3].map(|i| joined(&StationConfig::default(), senders[i], i as u64));
+    let mut cell = Cell::new(&wifi(12), &stations, Seed::new(1));
+    let shares = backlogged(&mut cell, 4, 50);
+    for (share, expected) in shares.iter().zip([2.0, 2.0, 6.0, 2.0]) {
+        assert!((share - expected).abs() < 0.1, "{shares:?}");
+    }
+}
+
+#[test]
+fn channel_of_a_station_does_not_depend_on_the_others() {
+    let fading = Some(Fading { snr_db: 6.0, ..Fading::default() });
+    let config = CellConfig { fading, pf_window: Duration::from_secs(1000), ..lte(20) };
+    let station =
+        |seed| joined(&StationConfig { snr_db: Some(3.0), ..Default::default() }, Sender::Client, seed);
+    // The last station sends alone, whatever stations without data come before it.
+    let alone = |stations: &[CellStation]| {
+        let mut cell = Cell::new(&config, stations, Seed::new(1));
+        for _ in 0..100 {
+            cell.push(ms(0), stations.len() - 1, 1000, 0);
+        }
+        drain(&mut cell).into_iter().map(|(at, ..)| at).collect::<Vec<_>>()
+    };
+    let first = alone(&[station(7)]);
+    assert_eq!(alone(&[station(1), station(2), station(7)]), first);
+    assert_ne!(alone(&[station(8)]), first);
+}
+
+#[test]
+fn rate_of_a_fading_user_has_the_best_channel_as_its_limit() {
+    let config = CellConfig { fading: Some(Fading { snr_db: 25.0, ..Fading::default() }), ..lte(8) };
+    let mut cell = cell(&config, &[StationConfig::default()]);
+    let shares = backlogged(&mut cell, 1, 20);
+    assert!(shares[0] > 6.0 && shares[0] <= 8.0, "{shares:?}");
 }
 
 #[test]
@@ -271,6 +320,7 @@ fn busy_time_is_the_time_in_which_frames_are_sent() {
         for _ in 0..3 {
             cell.push(ms(0), 0, 1000, 0);
         }
+        assert_eq!(cell.busy_time(Instant::from_nanos(1_700_000)), Duration::from_micros(1700));
         assert_eq!(cell.busy_time(ms(2)), Duration::from_millis(2));
         assert_eq!(cell.busy_time(ms(10)), Duration::from_millis(3));
     }

@@ -3,16 +3,19 @@
 use super::load::Loads;
 use super::ready::Ready;
 use super::station::Station;
-use crate::config::{CellConfig, StationConfig};
+use crate::config::{CellConfig, CellStation, Sender};
 use units::{Bitrate, Bytes, Duration, Instant, Rng, Seed};
 
 #[derive(Debug, Clone)]
 pub(super) struct Wifi<T> {
     pub(super) stations: Vec<Station<T>>,
     pub(super) loads: Loads,
+    rate: Bitrate,
     overhead: Duration,
-    /// Indices of attached stations come before those of background stations.
-    ready: Ready,
+    /// Senders with a frame: clients, background stations after them, and the access point under
+    /// the index of its first downlink.
+    senders: Ready,
+    access_point: AccessPoint,
     /// End of the current frame. If a station has data, the medium is assigned then.
     free_at: Instant,
     /// Airtime of all frames so far, the current one to its end.
@@ -20,13 +23,31 @@ pub(super) struct Wifi<T> {
     rng: Rng,
 }
 
+/// The downlinks of the access point.
+#[derive(Debug, Clone)]
+struct AccessPoint {
+    /// Index of the first.
+    first: Option<usize>,
+    /// Whether each attached station is one.
+    downlinks: Vec<bool>,
+    /// Those with a frame.
+    ready: Ready,
+}
+
 impl<T: Clone> Wifi<T> {
-    pub(super) fn new(config: &CellConfig, stations: &[StationConfig], seed: Seed) -> Self {
-        let loads = Loads::new(&config.others, config.rate, seed);
+    pub(super) fn new(config: &CellConfig, stations: &[CellStation], seed: Seed) -> Self {
+        let loads = Loads::new(&config.others, seed);
+        let downlinks: Vec<bool> = stations.iter().map(|s| s.sender == Sender::AccessPoint).collect();
         Self {
-            ready: Ready::new(stations.len(), loads.len()),
-            stations: (0..).zip(stations).map(|(i, s)| Station::new(s, config.rate, i, seed)).collect(),
+            senders: Ready::new(stations.len(), loads.len()),
+            access_point: AccessPoint {
+                first: downlinks.iter().position(|&down| down),
+                downlinks,
+                ready: Ready::new(stations.len(), 0),
+            },
+            stations: (0..).zip(stations).map(|(i, s)| Station::new(s, config.rate, i)).collect(),
             loads,
+            rate: config.rate,
             overhead: config.overhead,
             free_at: Instant::ZERO,
             airtime: Duration::ZERO,
@@ -45,7 +66,7 @@ impl<T: Clone> Wifi<T> {
             // A station out of reach would occupy the medium for ever.
             if self.stations[station].rate > Bitrate::ZERO {
                 self.free_at = self.free_at.max(now);
-                self.ready.insert(station);
+                self.contend(station);
             }
         }
         accepted
@@ -65,13 +86,13 @@ impl<T: Clone> Wifi<T> {
     /// Returns the next time at which an attached station competes for the medium;
     /// [`Instant::MAX`] if none has data.
     pub(super) fn next_decision(&self) -> Instant {
-        if self.ready.any_attached() { self.free_at } else { Instant::MAX }
+        if self.senders.any_attached() { self.free_at } else { Instant::MAX }
     }
 
     /// Processes due decisions and packet generations in order.
     fn run(&mut self, due: impl Fn(Instant) -> bool) {
         loop {
-            let idle = self.ready.members().is_empty();
+            let idle = self.senders.members().is_empty();
             let decision = if idle { Instant::MAX } else { self.free_at };
             let generation = self.loads.next();
             let next = decision.min(generation);
@@ -83,19 +104,47 @@ impl<T: Clone> Wifi<T> {
             } else if let Some(load) = self.loads.generate_next() {
                 // Later only if the medium was idle.
                 self.free_at = self.free_at.max(generation);
-                self.ready.insert(self.stations.len() + load);
+                self.senders.insert(self.stations.len() + load);
             }
         }
     }
 
+    /// Lets an attached station with a frame take part in the next decision.
+    fn contend(&mut self, station: usize) {
+        match self.access_point.first.filter(|_| self.access_point.downlinks[station]) {
+            Some(first) => {
+                self.access_point.ready.insert(station);
+                self.senders.insert(first);
+            }
+            None => self.senders.insert(station),
+        }
+    }
+
+    /// Ends the part of a station without a further frame.
+    fn rest(&mut self, station: usize) {
+        if self.access_point.downlinks.get(station) != Some(&true) {
+            return self.senders.remove(station);
+        }
+        self.access_point.ready.remove(station);
+        if let Some(first) = self.access_point.first.filter(|_| self.access_point.ready.members().is_empty())
+        {
+            self.senders.remove(first);
+        }
+    }
+
     fn decide(&mut self, now: Instant) {
-        let members = self.ready.members();
-        let index = if members.len() > 1 { self.rng.below(members.len() as u64) as usize } else { 0 };
-        let Some(&sender) = members.get(index) else { return };
+        let Some(mut sender) = pick(&mut self.rng, self.senders.members()) else { return };
+        if Some(sender) == self.access_point.first {
+            let Some(downlink) = pick(&mut self.rng, self.access_point.ready.members()) else { return };
+            sender = downlink;
+        }
         let attached = self.stations.len();
         let (rate, size) = match self.stations.get(sender) {
             Some(station) => (station.rate, station.head().unwrap_or(0)),
-            None => self.loads.rate_and_size(sender - attached),
+            None => {
+                let load = sender - attached;
+                (self.loads.link_rate(load).unwrap_or(self.rate), self.loads.size(load))
+            }
         };
         let end = now + self.overhead + rate.time_for(Bytes::new(u64::from(size)));
         let more = if let Some(station) = self.stations.get_mut(sender) {
@@ -105,9 +154,15 @@ impl<T: Clone> Wifi<T> {
             self.loads.send(sender - attached)
         };
         if !more {
-            self.ready.remove(sender);
+            self.rest(sender);
         }
         self.airtime += end.since(now);
         self.free_at = end;
     }
+}
+
+/// Picks one of these with equal probability.
+fn pick(rng: &mut Rng, members: &[usize]) -> Option<usize> {
+    let index = if members.len() > 1 { rng.below(members.len() as u64) as usize } else { 0 };
+    members.get(index).copied()
 }

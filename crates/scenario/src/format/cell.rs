@@ -33,8 +33,8 @@ pub(super) static CELL: Table = Table {
             name: "rate",
             shape: POSITIVE_RATE,
             need: Required,
-            doc: "Capacity of the cell, net of protocol overhead: about 60 % of an 802.11 PHY \
-                  rate.",
+            doc: "Capacity of the cell at the best channel, net of protocol overhead: about 60 % of \
+                  an 802.11 PHY rate.",
             example: "\"20Mbps\"",
         },
         Key {
@@ -70,7 +70,11 @@ pub(super) static CELL: Table = Table {
 };
 
 static CELL_KINDS: [Choice; 2] = [
-    choice("wifi", "one frame at a time; every station with a queued frame is equally likely to send"),
+    choice(
+        "wifi",
+        "one frame at a time; every sender with a queued frame is equally likely to send, the access point \
+         once for all its downlinks",
+    ),
     choice("lte", "proportional fairness assigns each millisecond to one user"),
 ];
 
@@ -90,7 +94,8 @@ static FADING: Table = Table {
             name: "snr_db",
             shape: Number { min: -20.0, max: 60.0 },
             need: Default("10"),
-            doc: "Mean signal-to-noise ratio, in dB.",
+            doc: "Mean signal-to-noise ratio of users without `snr_db` of their own, in dB. Their rate \
+                  follows from it as from theirs.",
             example: "10",
         },
     ],
@@ -140,7 +145,7 @@ static LOAD: Table = Table {
             name: "start",
             shape: TIME,
             need: Default("\"0s\""),
-            doc: "Time of the first packet.",
+            doc: "Start; the first packet follows within one interval between packets.",
             example: "\"10s\"",
         },
         Key {
