@@ -11,6 +11,16 @@ const STUDENT_T: [f64; 30] = [
     2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
 ];
 
+/// 97.5 % quantile of Student's t distribution, to three digits: above 30 degrees of freedom by the
+/// first terms of its expansion about the normal quantile (Abramowitz and Stegun 1964, 26.7.5).
+fn student_t(degrees_of_freedom: usize) -> f64 {
+    const Z: f64 = 1.959_964;
+    let n = degrees_of_freedom as f64;
+    let first = (Z.powi(3) + Z) / 4.0;
+    let second = (5.0 * Z.powi(5) + 16.0 * Z.powi(3) + 3.0 * Z) / 96.0;
+    STUDENT_T.get(degrees_of_freedom - 1).copied().unwrap_or(Z + first / n + second / (n * n))
+}
+
 /// A mean with its 95 % confidence interval: `mean ± ci95`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
@@ -25,9 +35,8 @@ impl Estimate {
     pub const fn new(mean: f64, ci95: f64) -> Self {
         Self { mean, ci95 }
     }
-    /// Estimates the mean of `values`. The interval follows Student's t distribution, and the
-    /// normal distribution for more than 31 values. A single value has no interval; the mean of no
-    /// values is NaN.
+    /// Estimates the mean of `values`. The interval follows Student's t distribution. A single value
+    /// has no interval; the mean of no values is NaN.
     pub fn of(values: &[f64]) -> Self {
         let count = values.len() as f64;
         let mean = values.iter().sum::<f64>() / count;
@@ -36,7 +45,7 @@ impl Estimate {
             return Self::exact(mean);
         }
         let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
-        let t = STUDENT_T.get(degrees_of_freedom - 1).copied().unwrap_or(1.960);
+        let t = student_t(degrees_of_freedom);
         Self::new(mean, t * (squares / degrees_of_freedom as f64).sqrt() / count.sqrt())
     }
     /// True if the interval exceeds a third of the mean: too few values for this mean.
@@ -124,6 +133,13 @@ mod tests {
         assert_eq!(signed(0.001, 2), "0.00");
         assert_eq!(signed(1.25, 1), "+1.2");
         assert_eq!(signed(f64::INFINITY, 1), "–");
+    }
+
+    #[test]
+    fn quantiles_of_student_t_are_those_of_its_tables() {
+        for (degrees_of_freedom, t) in [(1, 12.706), (30, 2.042), (31, 2.040), (40, 2.021), (120, 1.980)] {
+            assert!((student_t(degrees_of_freedom) - t).abs() < 5e-4, "{degrees_of_freedom}");
+        }
     }
 
     #[test]
