@@ -13,7 +13,8 @@ use units::{Duration, Instant, Rng, Seed};
 pub struct Crowd {
     /// Kinds of devices, in the order of the file.
     pub kinds: Vec<Kind>,
-    /// Shares of the devices with another policy than their own, in the order of the names.
+    /// Shares of the devices with another policy than their own, in the order of
+    /// [`policy::REGISTRY`].
     pub adoption: Vec<(PolicyConfig, f64)>,
     pub(crate) sample: Duration,
     pub(crate) cells: Vec<CellSpec>,
@@ -105,18 +106,54 @@ impl Crowd {
         }
     }
 
-    /// The policy that each device of a kind adopts, if it does. The first policy goes to the devices
-    /// of the lowest ranks, each further one to the next ranks.
+    /// The policy that each device of a kind adopts, if it does.
     fn policies(&self, kind: &Kind, seed: Seed) -> Vec<Option<PolicyConfig>> {
-        let adopted = |rank: usize| {
-            let position = (rank as f64 + 0.5) / kind.count as f64;
-            let mut before = 0.0;
-            self.adoption.iter().find_map(|(policy, share)| {
-                before += share;
-                (position < before).then(|| policy.clone())
-            })
+        kind.ranks(seed).into_iter().map(|rank| self.adopted(kind, rank).cloned()).collect()
+    }
+
+    /// The policy of the device of a rank. The first policy goes to the devices of the lowest ranks,
+    /// each further one to the next ranks.
+    fn adopted(&self, kind: &Kind, rank: usize) -> Option<&PolicyConfig> {
+        let position = (rank as f64 + 0.5) / kind.count as f64;
+        let mut before = 0.0;
+        self.adoption.iter().find_map(|(policy, share)| {
+            before += share;
+            (position < before).then_some(policy)
+        })
+    }
+
+    /// Each adopted policy, its share, and the number of devices that it reaches, whatever the seed.
+    pub fn adopters(&self) -> Vec<(&PolicyConfig, f64, usize)> {
+        let ranks = || self.kinds.iter().flat_map(|kind| (0..kind.count).map(move |rank| (kind, rank)));
+        let count = |policy: &PolicyConfig| {
+            ranks().filter(|&(kind, rank)| self.adopted(kind, rank) == Some(policy)).count()
         };
-        kind.ranks(seed).into_iter().map(adopted).collect()
+        self.adoption.iter().map(|(policy, share)| (policy, *share, count(policy))).collect()
+    }
+
+    /// Names of the cells that no path and no backhaul joins.
+    pub fn unused_cells(&self) -> Vec<&str> {
+        let mut used = vec![false; self.cells.len()];
+        let mut join = |hop: &Hop, places: &[usize]| {
+            for &cell in places {
+                used[cell] = true;
+            }
+            if let (Hop::Cell { cell, .. }, []) = (hop, places) {
+                used[*cell] = true;
+            }
+        };
+        for kind in &self.kinds {
+            for (path, place) in kind.template.paths.iter().zip(&kind.places) {
+                join(&path.down, &place.cells[0]);
+                join(&path.up, &place.cells[1]);
+            }
+        }
+        for placed in &self.backhauls {
+            join(&placed.backhaul.down, &[]);
+            join(&placed.backhaul.up, &[]);
+        }
+        let unused = self.cells.iter().zip(&used).filter(|(_, used)| !**used);
+        unused.map(|(cell, _)| cell.name.as_str()).collect()
     }
 }
 

@@ -1,7 +1,8 @@
 //! Builds cells.
 
+use super::limits::MAX_PACKETS_PER_SECOND;
 use super::{Builder, point};
-use link::{CellConfig, CellKind, Fading, Load};
+use link::{CellConfig, CellKind, Fading, Load, MAX_LOAD_STATIONS};
 use quantities::Quantities as _;
 use schema::node::{Fields, Node};
 use sim::CellSpec;
@@ -10,7 +11,42 @@ use units::{Bytes, Duration, Instant};
 impl Builder<'_, '_> {
     pub(super) fn cells(&mut self, nodes: &[Node]) -> Vec<CellSpec> {
         self.unique_names(nodes, "cells");
-        nodes.iter().filter_map(Node::fields).map(|fields| self.cell(fields)).collect()
+        let cells: Vec<CellSpec> =
+            nodes.iter().filter_map(Node::fields).map(|fields| self.cell(fields)).collect();
+        self.check_all_others(nodes, &cells);
+        cells
+    }
+
+    /// Reports background stations that are too many together, in one cell or in all.
+    fn check_all_others(&mut self, nodes: &[Node], cells: &[CellSpec]) {
+        let mut packets_per_second = 0_u64;
+        for (fields, cell) in nodes.iter().filter_map(Node::fields).zip(cells) {
+            let others = &cell.config.others;
+            let stations: u64 = others.iter().map(|load| u64::from(load.count)).sum();
+            if stations > u64::from(MAX_LOAD_STATIONS) {
+                self.problems
+                    .add(fields.span("others"), format!("{stations} background stations in a cell"))
+                    .expected(format!("at most {MAX_LOAD_STATIONS}"))
+                    .hint("let each of fewer stations send at a higher `rate`");
+            }
+            let before = packets_per_second;
+            for load in others {
+                let each = load.rate.as_bps() / 8 / load.packet.get().max(1);
+                packets_per_second =
+                    packets_per_second.saturating_add(each.saturating_mul(load.count.into()));
+            }
+            if before <= MAX_PACKETS_PER_SECOND && packets_per_second > MAX_PACKETS_PER_SECOND {
+                self.problems
+                    .add(
+                        fields.span("others"),
+                        format!(
+                            "the background stations up to here send {packets_per_second} packets per second"
+                        ),
+                    )
+                    .expected(format!("at most {MAX_PACKETS_PER_SECOND} per second in all cells"))
+                    .hint("choose a lower `rate` or larger packets");
+            }
+        }
     }
 
     fn cell(&mut self, fields: &Fields) -> CellSpec {

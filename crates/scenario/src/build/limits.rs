@@ -10,7 +10,7 @@ const MAX_BUFFER: Bytes = Bytes::new(1 << 30);
 /// Shortest time of a keepalive timer. Linux counts in seconds.
 const MIN_KEEPALIVE: Duration = Duration::from_millis(1);
 /// Most packets or writes per second of one source. A million take about a second to simulate.
-const MAX_PACKETS_PER_SECOND: u64 = 1_000_000;
+pub(super) const MAX_PACKETS_PER_SECOND: u64 = 1_000_000;
 
 impl Builder<'_, '_> {
     pub(super) fn check_buffer_limits(&mut self, fields: &Fields) {

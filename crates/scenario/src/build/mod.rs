@@ -8,6 +8,7 @@ mod limits;
 mod middlebox;
 mod path;
 mod radio;
+mod shared_media;
 mod traffic;
 mod transport;
 mod video;
@@ -23,6 +24,7 @@ use quantities::Quantities as _;
 use schema::diagnostic::{Problems, Source};
 use schema::node::{Fields, Node};
 use schema::shape::list;
+use shared_media::SharedMedia;
 use sim::Experiment;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -116,12 +118,13 @@ impl Builder<'_, '_> {
         let duration = root.time("duration").unwrap_or(Duration::from_secs(1));
         let sample = root.time("sample").unwrap_or(duration);
         let seed = Seed::new(root.integer("seed").unwrap_or(1).max(0) as u64);
-        self.check_sample(root, sample, duration);
+        self.check_sample(root, sample, duration, 1);
         let cells = self.cells(root.list("cell"));
         let (paths, generated) = self.paths(root.list("path"), &cells, duration, seed);
         let is_valid = self.problems.found.is_empty();
         let device = self.device(root.fields("device"), is_valid.then_some(&paths));
-        let transport = self.transport(root.fields("transport"), root.list("path"), &paths, &cells);
+        let media = SharedMedia { cells: &cells, backhauls: &[] };
+        let transport = self.transport(root.fields("transport"), root.list("path"), &paths, media);
         let (traffic, background) = self.traffic(root.list("traffic"), root.time("duration"), &paths);
         Built {
             title: root.text("title").unwrap_or_default().to_owned(),
@@ -144,8 +147,9 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// Reports an interval of samples that is longer than the run, or gives too many rows.
-    fn check_sample(&mut self, root: &Fields, sample: Duration, duration: Duration) {
+    /// Reports an interval of samples that is longer than the run, or gives too many rows of several
+    /// series.
+    fn check_sample(&mut self, root: &Fields, sample: Duration, duration: Duration, series: usize) {
         if root.time("duration").is_some() && root.given("sample") && sample > duration {
             self.problems
                 .add(
@@ -154,15 +158,18 @@ impl Builder<'_, '_> {
                 )
                 .expected("a time no longer than `duration`")
                 .hint("without `sample`, a row is taken every 100 ms");
-        } else if sample.as_nanos() > 0 && duration.as_nanos() / sample.as_nanos() > MAX_ROWS {
-            let rows = duration.as_nanos() / sample.as_nanos();
+            return;
+        }
+        let rows = duration.as_nanos().checked_div(sample.as_nanos()).unwrap_or_default();
+        if rows.saturating_mul(series as u64) > MAX_ROWS {
             let at = if root.given("sample") { "sample" } else { "duration" };
+            let of_all = if series > 1 { format!(" for each of {series} cells") } else { String::new() };
             self.problems
                 .add(
                     root.span(at),
-                    format!("a run of {duration} with a sample every {sample} has {rows} rows"),
+                    format!("a run of {duration} with a sample every {sample} has {rows} rows{of_all}"),
                 )
-                .expected(format!("at most {MAX_ROWS} rows"))
+                .expected(format!("at most {MAX_ROWS} rows in all"))
                 .hint("choose a longer `sample`");
         }
     }

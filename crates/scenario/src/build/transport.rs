@@ -1,20 +1,18 @@
 //! Builds the transport configuration.
 
 use super::Builder;
+use super::shared_media::{SharedMedia, equation_1};
 use core::str::FromStr;
-use link::{Delay, Rate};
 use mptcp::{Config, CongestionKind, EcnMode, HyStartMode, Keepalive, Rec};
 use quantities::Quantities as _;
 use schema::node::{Fields, Node};
-use sim::{CellSpec, Hop, PathSpec, Protocol, Transport};
+use sim::{PathSpec, Protocol, Transport};
 use units::Duration;
 
 /// RFC 9293, section 3.8.6.3.
 const MAX_DELAYED_ACK: Duration = Duration::from_millis(500);
 /// Longest `ack_coalescing`: a batch of arrivals is shorter.
 const MAX_ACK_COALESCING: Duration = Duration::from_millis(10);
-/// Lower bound of a buffer from Eq. (1), which is zero for paths without delay.
-const MIN_BUFFER_BYTES: u64 = 64 << 10;
 
 impl Builder<'_, '_> {
     pub(super) fn transport(
@@ -22,7 +20,7 @@ impl Builder<'_, '_> {
         fields: Option<&Fields>,
         path_nodes: &[Node],
         paths: &[PathSpec],
-        cells: &[CellSpec],
+        media: SharedMedia<'_>,
     ) -> Transport {
         let Some(fields) = fields else {
             return Transport { protocol: Protocol::Mptcp, config: Config::default() };
@@ -46,7 +44,7 @@ impl Builder<'_, '_> {
         given.set_segments(&mut config);
         given.set_timers(&mut config);
         given.set_congestion(&mut config);
-        given.set_buffers(&mut config, || equation_1(&used, cells));
+        given.set_buffers(&mut config, || equation_1(&used, media));
         self.check_timers(fields, &config);
         self.check_buffers(fields, &config);
         self.check_buffer_limits(fields);
@@ -271,46 +269,5 @@ fn keepalive(fields: &Fields) -> Keepalive {
         idle: fields.time("idle").unwrap_or(default.idle),
         interval: fields.time("interval").unwrap_or(default.interval),
         probes: fields.integer("probes").map_or(default.probes, |probes| probes as u32),
-    }
-}
-
-/// Buffer size of Eq. (1) in RFC 6182, section 5.3, for the direction with the higher total rate.
-///
-/// A rate in steps counts with its maximum, a trace with its mean, a cell with its capacity. The
-/// RTT is that of paths with empty queues.
-fn equation_1(paths: &[&PathSpec], cells: &[CellSpec]) -> u64 {
-    let sum =
-        |hop: fn(&PathSpec) -> &Hop| -> Vec<u64> { paths.iter().map(|p| rate(hop(p), cells)).collect() };
-    let (down, up) = (sum(|p| &p.down), sum(|p| &p.up));
-    let total = |rates: &[u64]| rates.iter().map(|&r| u128::from(r)).sum::<u128>();
-    let rates = if total(&down) >= total(&up) { down } else { up };
-    let rtt = paths.iter().map(|p| delay(&p.down) + delay(&p.up)).max().unwrap_or_default();
-    mptcp::receive_buffer(&rates, rtt).max(MIN_BUFFER_BYTES)
-}
-
-fn rate(hop: &Hop, cells: &[CellSpec]) -> u64 {
-    let rate = match hop {
-        Hop::Link(link) => match &link.rate {
-            Rate::Fixed(rate) => *rate,
-            Rate::Steps(steps) => steps.iter().map(|(_, rate)| *rate).max().unwrap_or_default(),
-            Rate::Trace(trace) => trace.mean_rate(),
-        },
-        Hop::Cell { cell, station } => {
-            let whole = cells.get(*cell).map(|c| c.config.rate).unwrap_or_default();
-            station.rate(whole).min(whole)
-        }
-    };
-    rate.as_bps()
-}
-
-fn delay(hop: &Hop) -> Duration {
-    let delay = match hop {
-        Hop::Link(link) => link.delay,
-        Hop::Cell { station, .. } => station.delay,
-    };
-    match delay {
-        Delay::Fixed(time) => time,
-        Delay::Uniform { min, max } => (min + max) / 2,
-        Delay::Normal { mean, .. } | Delay::Measured { mean, .. } => mean,
     }
 }

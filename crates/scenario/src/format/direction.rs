@@ -262,7 +262,8 @@ static MODEL: Table = Table {
             name: "seed",
             shape: Integer { min: 0, max: i64::MAX },
             need: Absent("follows the scenario's seed"),
-            doc: "Seed of the channel, independent of the scenario's seed.",
+            doc: "Seed of the channel, independent of the scenario's seed: the same channel in every run, \
+                  and for every device with this path.",
             example: "7",
         },
     ],

@@ -4,6 +4,8 @@ mod adoption;
 mod cells;
 
 use super::direction::cell_names;
+use super::limits::MAX_PACKETS_PER_SECOND;
+use super::shared_media::SharedMedia;
 use super::{Builder, Built};
 use crate::crowd::{Crowd, Draw, Kind, PathPlace};
 use policy::PolicyConfig;
@@ -29,7 +31,7 @@ impl Builder<'_, '_> {
         let duration = root.time("duration").unwrap_or(Duration::from_secs(1));
         let sample = root.time("sample").unwrap_or(duration);
         let seed = Seed::new(root.integer("seed").unwrap_or(1).max(0) as u64);
-        self.check_sample(root, sample, duration);
+        self.check_sample(root, sample, duration, root.list("cell").len().clamp(1, MAX_CELLS));
         if let Some(node) = root.list("cell").get(MAX_CELLS) {
             self.problems
                 .add(node.span.clone(), format!("{} cells in all", root.list("cell").len()))
@@ -40,12 +42,13 @@ impl Builder<'_, '_> {
         let cells = self.cells(root.list("cell"));
         self.check_directions_of_cells(root, &cells);
         let backhauls = self.backhauls(root, &cells, duration);
+        let media = SharedMedia { cells: &cells, backhauls: &backhauls };
         let nodes = root.list("device");
         self.unique_names(nodes, "devices");
         let kinds: Vec<Kind> = nodes
             .iter()
             .filter_map(Node::fields)
-            .map(|fields| self.kind_of_device(root, fields, &cells, (duration, seed)))
+            .map(|fields| self.kind_of_device(root, fields, media, (duration, seed)))
             .collect();
         self.check_numbers(nodes, &kinds);
         let adoption =
@@ -62,13 +65,13 @@ impl Builder<'_, '_> {
         &mut self,
         root: &Fields,
         fields: &Fields,
-        cells: &[CellSpec],
+        media: SharedMedia<'_>,
         (duration, seed): (Duration, Seed),
     ) -> Kind {
-        let (template, generated) = self.template(root, fields, cells, (duration, seed));
+        let (template, generated) = self.template(root, fields, media, (duration, seed));
         let mut places: Vec<PathPlace> = Vec::new();
         for node in fields.list("path") {
-            places.push(node.fields().map_or_else(no_place, |path| self.place(path, cells)));
+            places.push(node.fields().map_or_else(no_place, |path| self.place(path, media.cells)));
         }
         let (mut starts, mut videos, mut connection) = (Vec::new(), Vec::new(), 0);
         for traffic in fields.list("traffic").iter().filter_map(Node::fields) {
@@ -110,15 +113,15 @@ impl Builder<'_, '_> {
         &mut self,
         root: &Fields,
         fields: &Fields,
-        cells: &[CellSpec],
+        media: SharedMedia<'_>,
         (duration, seed): (Duration, Seed),
     ) -> (Experiment, Vec<super::Generated>) {
         let nodes = fields.list("path");
-        let (paths, generated) = self.paths(nodes, cells, duration, seed);
+        let (paths, generated) = self.paths(nodes, media.cells, duration, seed);
         let is_valid = self.problems.found.is_empty();
         let device = self.device(Some(fields), is_valid.then_some(&paths));
         let transport = fields.fields("transport").or_else(|| root.fields("transport"));
-        let transport = self.transport(transport, nodes, &paths, cells);
+        let transport = self.transport(transport, nodes, &paths, media);
         let (traffic, background) = self.traffic(fields.list("traffic"), root.time("duration"), &paths);
         let experiment = Experiment {
             seed,
@@ -248,6 +251,7 @@ impl Builder<'_, '_> {
             ("connections", flows, MAX_FLOWS),
             ("paths", total(|kind| kind.template.paths.len()), MAX_PATHS),
             ("steps of drawn traces", total(drawn_steps), MAX_DRAWN_STEPS),
+            ("writes per second", total(writes_per_second), MAX_PACKETS_PER_SECOND as usize),
         ];
         let Some(last) = nodes.last().and_then(Node::fields) else { return };
         for (what, count, max) in limits {
@@ -265,6 +269,17 @@ impl Builder<'_, '_> {
 fn drawn_steps(kind: &Kind) -> usize {
     let steps = kind.generated.iter().map(|channel| channel.steps(kind.template.duration));
     steps.fold(0, usize::saturating_add)
+}
+
+/// Writes per second of the sources of a device of this kind that write at a rate.
+fn writes_per_second(kind: &Kind) -> usize {
+    let writes = kind.template.traffic.iter().map(|source| match source.kind {
+        traffic::Kind::Cbr { rate, packet } | traffic::Kind::OnOff { rate, packet, .. } => {
+            (rate.as_bps() / 8 / packet.get().max(1)) as usize
+        }
+        _ => 0,
+    });
+    writes.fold(0, usize::saturating_add)
 }
 
 /// A scenario without devices.

@@ -199,8 +199,9 @@ const DECIBELS: Shape = Number { min: -50.0, max: 60.0 };
 static ADOPTION: Table = Table {
     name: "the adoption",
     doc: "Share of the devices of each kind that have a policy in place of their own, from 0 to 1. \
-          The shares of all policies sum to at most 1. Who has a policy at one share has it at every \
-          larger one; the devices of each cell adopt it in equal shares.",
+          The shares of all policies sum to at most 1. Who has the only adopted policy at one share has \
+          it at every larger one; of several policies, those before keep their devices while their \
+          own shares stay. The devices of each cell adopt in equal shares.",
     one_of: &[],
     keys: &ADOPTION_KEYS,
 };

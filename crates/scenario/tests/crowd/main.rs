@@ -1,5 +1,7 @@
 //! Scenarios with several devices: their problems, and the values that devices draw.
 
+mod limits;
+
 use link::StationConfig;
 use sim::{Crowd, Hop};
 use tandem_scenario::Scenario;
@@ -202,26 +204,6 @@ fn path_beside_devices() {
 }
 
 #[test]
-fn more_devices_than_fit_a_packet() {
-    insta::assert_snapshot!(diagnostics_with("count = 16", "count = 10000"));
-}
-
-#[test]
-fn devices_that_draw_more_trace_than_memory_are_refused() {
-    let text = VALID
-        .replacen(
-            "down = { cell = \"sector\", snr_db = [0, 10, 20] }",
-            "down = { model = \"lte-driving\" }",
-            1,
-        )
-        .replacen("count = 16", "count = 9999", 1)
-        .replacen("duration = \"60s\"\n\n", "duration = \"1h\"\n\n", 1);
-    let found = parse(&text).expect_err("ten thousand traces of an hour");
-    assert!(found.contains("steps of drawn traces in all"), "{found}");
-    assert!(parse(&text.replacen("\"1h\"", "\"60s\"", 1)).is_ok());
-}
-
-#[test]
 fn cells_in_another_order_for_up() {
     let down = "down = { cell = [\"ap1\", \"ap2\"], snr_db = { uniform = [5, 25] } }";
     insta::assert_snapshot!(diagnostics_with(down, &format!("{down}\nup = {{ cell = [\"ap2\", \"ap1\"] }}")));
@@ -255,10 +237,26 @@ fn backhauls_of_different_cells_draw_different_channels() {
 }
 
 #[test]
-fn more_cells_than_a_scenario_may_have_are_refused() {
-    let cell = |i: usize| format!("\n[[cell]]\nname = \"c{i}\"\nkind = \"wifi\"\nrate = \"20Mbps\"\n");
-    let more: String = (0..1000).map(cell).collect();
-    let found = parse(&format!("{VALID}{more}")).expect_err("1003 cells");
-    assert!(found.contains("1003 cells in all"), "{found}");
-    assert_eq!(found.matches("error").count(), 1, "{found}");
+fn equation_1_counts_the_backhaul() {
+    let wide = "backhaul = { down = { rate = \"10Mbps\", delay = \"250ms\" }, up = { rate = \"5Mbps\", delay = \"250ms\" } }";
+    let cell = "backhaul = { down = { cell = \"sector\", snr_db = 15 }, up = { rate = \"5Mbps\" } }";
+    let laptop = "down = { cell = \"ap1\" }";
+    let text = VALID.replacen(cell, wide, 1).replacen(laptop, "down = { cell = \"ap2\" }", 1);
+    let text = format!("{text}\n[transport]\nrecv_buffer = \"eq1\"\n");
+    let laptop = crowd(&text, 1).devices.pop().expect("the laptop is the last");
+    // Twice 10 Mbit/s times 500 ms.
+    assert_eq!(laptop.transport.config.recv_buffer, 1_250_000);
+}
+
+#[test]
+fn shares_that_reach_nobody_and_unused_cells_are_known() {
+    let of =
+        |text: &str| parse(text).unwrap_or_else(|found| panic!("{found}")).crowd.expect("several devices");
+    let counts = |text: &str| of(text).adopters().into_iter().map(|(.., count)| count).collect::<Vec<_>>();
+    // The laptop is its kind's only device: below a half it keeps its own policy.
+    assert_eq!(counts(VALID), [4]);
+    assert_eq!(counts(&VALID.replacen("qoe = 0.25", "qoe = 0.02", 1)), [0]);
+    assert!(of(VALID).unused_cells().is_empty());
+    let lonely = format!("{VALID}\n[[cell]]\nname = \"spare\"\nkind = \"wifi\"\nrate = \"1Mbps\"\n");
+    assert_eq!(of(&lonely).unused_cells(), ["spare"]);
 }
