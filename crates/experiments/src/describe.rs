@@ -5,7 +5,7 @@ use link::{CellKind, Delay, Loss, QueueLimit, Rate};
 use radio::{Origin, Profile};
 use report::{Badge, Cell, Column, Row, Table, Tone, literal};
 use serde_json::{Value, json};
-use sim::{BackgroundSpec, Experiment, Hop, PathSpec, Protocol};
+use sim::{BackgroundSpec, CellSpec, Experiment, Hop, PathSpec, Protocol};
 use std::fmt::Write as _;
 use traffic::{Direction, Kind, TrafficConfig, Vbr};
 use units::{Duration, Instant};
@@ -23,15 +23,7 @@ pub fn facts(experiment: &Experiment) -> Vec<(String, String)> {
     for path in &experiment.paths {
         facts.push((format!("Path {}", path.name), path_text(experiment, path)));
     }
-    for cell in &experiment.cells {
-        let kind = match cell.config.kind {
-            CellKind::Wifi => "Wi-Fi",
-            CellKind::Lte => "LTE",
-        };
-        let others: u32 = cell.config.others.iter().map(|load| load.count).sum();
-        let text = format!("{kind}, {}, {others} other stations", spaced(&cell.config.rate.to_string()));
-        facts.push((format!("Cell {}", cell.name), text));
-    }
+    facts.extend(experiment.cells.iter().map(cell));
     for (i, config) in experiment.traffic.iter().enumerate() {
         facts.push((format!("Connection {}", i + 1), traffic(experiment, config)));
     }
@@ -39,6 +31,17 @@ pub fn facts(experiment: &Experiment) -> Vec<(String, String)> {
         facts.push(("Background".to_owned(), background(experiment, spec)));
     }
     facts
+}
+
+/// Name and parameters of a cell.
+pub(crate) fn cell(cell: &CellSpec) -> (String, String) {
+    let kind = match cell.config.kind {
+        CellKind::Wifi => "Wi-Fi",
+        CellKind::Lte => "LTE",
+    };
+    let others: u32 = cell.config.others.iter().map(|load| load.count).sum();
+    let text = format!("{kind}, {}, {others} other stations", spaced(&cell.config.rate.to_string()));
+    (format!("Cell {}", cell.name), text)
 }
 
 /// The distinct power profiles of an experiment, its paths' own profiles first.

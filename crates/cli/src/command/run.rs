@@ -70,7 +70,10 @@ pub(crate) fn run(arguments: &arguments::Run, terminal: Terminal) -> Result<(), 
             terminal.warn(&run.warnings);
             RunResults::new(run, &made_by)
         }
-        Simulated::Crowd(run) => RunResults::of_crowd(run, &made_by),
+        Simulated::Crowd(run) => {
+            terminal.warn(&run.warnings);
+            RunResults::of_crowd(run, &made_by)
+        }
     };
     let written = results.write(&folder, None);
     results.print(terminal, arguments.format, &arguments.plot, written)

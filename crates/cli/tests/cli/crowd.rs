@@ -88,6 +88,57 @@ fn devices_that_never_start_are_in_no_distribution() {
 }
 
 #[test]
+fn files_that_have_not_arrived_are_told() {
+    let place = place("\"0s\"");
+    let file = CROWD.replace("kind = \"bulk\"", "kind = \"file\"\nsize = \"1GB\"").replace("START", "\"0s\"");
+    place.write("crowd.toml", &file);
+    let table = place.done(&["run", "crowd.toml"]);
+    let note = "completion: 8 of 8 devices had a file that had not arrived when the run ended";
+    assert!(table.contains(note), "{table}");
+    let result = json(&place.done(&[
+        "compare",
+        "crowd.toml",
+        "--policies",
+        "none",
+        "--seeds",
+        "2",
+        "--format",
+        "json",
+    ]));
+    assert_eq!(result["cases"][0]["figures"]["completion_s_unfinished"]["mean"], 8.0);
+}
+
+#[test]
+fn devices_that_send_datagrams_only_have_no_goodput() {
+    let place = place("\"0s\"");
+    let datagrams = "kind = \"vbr\"\nrate = \"200kbps\"\nprotocol = \"udp\"\npath = \"wifi\"";
+    let other = CROWD.replace("kind = \"bulk\"\nstart = START", datagrams);
+    let (head, devices) = other.split_once("[[device]]").expect("a device");
+    let both = format!(
+        "{}\n[[device]]{}",
+        CROWD.replace("START", "\"0s\""),
+        devices.replacen("name = \"phone\"", "name = \"camera\"", 1)
+    );
+    assert!(CROWD.starts_with(head));
+    place.write("crowd.toml", &both);
+    let result = json(&place.done(&["run", "crowd.toml", "--format", "json"]));
+    assert_eq!((&result["started"], &result["distributions"][0]["devices"]), (&16.into(), &8.into()));
+}
+
+#[test]
+fn share_that_reaches_nobody_is_warned_of() {
+    let place = place("\"0s\"");
+    for command in [
+        &["run", "crowd.toml", "--set", "adoption.none=0.05"][..],
+        &["compare", "crowd.toml", "--vary", "adoption.none=0.05,0.5", "--seeds", "1"],
+    ] {
+        let output = place.run(command);
+        assert_eq!(output.code, 0, "{}", output.err);
+        assert!(output.err.contains("reaches none of the 8 devices"), "{command:?}: {}", output.err);
+    }
+}
+
+#[test]
 fn run_writes_the_load_of_the_cells() {
     let place = place("\"0s\"");
     let table = place.done(&["run", "crowd.toml"]);

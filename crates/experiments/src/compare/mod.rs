@@ -103,8 +103,12 @@ struct Compared {
     name: String,
     file: Option<String>,
     settings: Vec<Setting>,
-    /// Experiment of the first seed, with its series.
+    /// Experiment of the first seed, with its series; of several devices, what their kind has in common.
     experiment: Experiment,
+    /// Names and values of the parameters for the page.
+    facts: Vec<(String, String)>,
+    /// Warnings about the crowd of a scenario with several devices.
+    of_crowd: Vec<Warning>,
     /// One outcome per seed, `None` if the run was stopped. Only the first has timelines.
     outcomes: Vec<Option<Finished>>,
 }

@@ -10,6 +10,7 @@ use crate::crowd::{CrowdFigures, distribution_chart};
 use crate::display::decimals;
 use crate::{describe, page, timeline, video};
 use report::{Axis, Bars, Estimate, Page, Section, literal};
+use std::fmt::Write as _;
 
 /// Maximum number of timelines, which limits the size of the page.
 const MAX_TIMELINES: usize = 8;
@@ -56,6 +57,10 @@ fn distributions(comparison: &Comparison) -> Section {
     let first = cases.iter().find_map(|(_, runs)| runs.first());
     let measures = first.map(|run| run.devices.iter().map(|(measure, _)| measure.clone()).collect());
     let measures: Vec<_> = measures.unwrap_or_default();
+    let mut note = "The devices of all seeds together.".to_owned();
+    if comparison.cases.len() > MAX_TIMELINES {
+        let _ = write!(note, " The first {MAX_TIMELINES} cases.");
+    }
     let charts = measures.iter().filter_map(|measure| {
         let values = |runs: &Vec<CrowdFigures>| -> Vec<f64> {
             let own = runs.iter().flat_map(|run| run.devices.iter().filter(|(other, _)| other == measure));
@@ -63,7 +68,7 @@ fn distributions(comparison: &Comparison) -> Section {
         };
         let lines: Vec<(String, Vec<f64>)> =
             cases.iter().map(|(name, runs)| (name.clone(), values(runs))).collect();
-        Some(distribution_chart(measure, &lines)?.legend_title(&*title))
+        Some(distribution_chart(measure, &lines, &note)?.legend_title(&*title))
     });
     Section::new("Distributions over the devices").charts(charts)
 }
@@ -100,7 +105,7 @@ fn scenario(comparison: &Comparison) -> Section {
     let mut section = Section::new("Scenario");
     if let Some(first) = comparison.cases.first() {
         let names: Vec<String> = comparison.cases.iter().map(|p| format!("`{}`", p.name)).collect();
-        let facts = describe::facts(&first.experiment).into_iter().map(|(name, value)| match name.as_str() {
+        let facts = first.facts.iter().cloned().map(|(name, value)| match name.as_str() {
             "Seed" => ("Seeds".to_owned(), seeds(comparison)),
             "Policy" if comparison.noun() == "policies" => ("Policies".to_owned(), names.join(", ")),
             _ => (name, value),

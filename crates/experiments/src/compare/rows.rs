@@ -3,6 +3,7 @@
 use super::Comparison;
 use super::keys::Key;
 use super::metrics::{Metric, Quantity};
+use crate::crowd::BY_POLICY;
 use crate::display::decimals;
 use report::{Badge, Cell, Column, Estimate, Row, Table, Tone};
 
@@ -57,6 +58,12 @@ impl<'a> Means<'a> {
             table = table.note(format!(
                 "{WIDE_MARK} Too few seeds: the interval exceeds a third of the mean. `--seeds` sets their number."
             ));
+        }
+        if comparison.metrics.iter().any(|metric| metric.in_tables && metric.group() == BY_POLICY) {
+            table = table.note(
+                "By policy: mean over the devices with this policy in the case, which other cases may give \
+                 to other devices.",
+            );
         }
         if !comparison.is_complete() {
             table = table.note(incomplete(comparison));

@@ -3,6 +3,7 @@
 use super::finished::Finished;
 use super::{Case, Compared, Comparison, Options, delay, keys, metrics};
 use crate::crowd::{self, CrowdFigures};
+use crate::describe;
 use crate::parallel;
 use crate::run::prepare;
 use crate::warnings::{self, Warning, World};
@@ -46,14 +47,8 @@ pub fn compare(
     let first = scenarios.first().map_or(0, |scenario| scenario.experiment.seed.get());
     let seeds: Vec<Seed> =
         (0..u64::from(options.seeds.max(1))).map(|i| Seed::new(first.wrapping_add(i))).collect();
-    let experiments: Vec<Experiment> = options
-        .cases
-        .iter()
-        .map(|case| {
-            crowd::prepare(&case.scenario, seeds[0], case.policy.as_ref())?;
-            prepare(&case.scenario, Some(seeds[0]), case.policy.as_ref())
-        })
-        .collect::<Result<_, _>>()?;
+    let mut cases: Vec<Compared> =
+        options.cases.iter().map(|case| prepare_case(case, seeds[0])).collect::<Result<_, _>>()?;
     // A stopped comparison has about the same number of seeds in every case.
     let work: Vec<(usize, usize)> =
         (0..seeds.len()).flat_map(|seed| (0..options.cases.len()).map(move |case| (case, seed))).collect();
@@ -68,18 +63,6 @@ pub fn compare(
         };
         run_once(&options.cases[case], seeds[seed], seed == 0, options.series, &progress)
     });
-    let mut cases: Vec<Compared> = options
-        .cases
-        .iter()
-        .zip(experiments)
-        .map(|(case, experiment)| Compared {
-            name: case.name(),
-            file: case.file.clone(),
-            settings: case.settings.clone(),
-            experiment,
-            outcomes: Vec::new(),
-        })
-        .collect();
     for ((case, _), outcome) in work.into_iter().zip(outcomes) {
         cases[case].outcomes.push(outcome);
     }
@@ -95,6 +78,24 @@ pub fn compare(
         all.metrics = of_crowd.into_iter().map(metrics::Metric::of_crowd).collect();
     }
     Ok(Comparison { traces, ..all })
+}
+
+/// A case without outcomes.
+fn prepare_case(case: &Case, seed: Seed) -> Result<Compared, PolicyError> {
+    let crowd = crowd::prepare(&case.scenario, seed, case.policy.as_ref())?;
+    let experiment = prepare(&case.scenario, Some(seed), case.policy.as_ref())?;
+    Ok(Compared {
+        name: case.name(),
+        file: case.file.clone(),
+        settings: case.settings.clone(),
+        facts: match crowd {
+            Some(crowd) => crowd::facts(&case.scenario, &crowd),
+            None => describe::facts(&experiment),
+        },
+        of_crowd: case.scenario.crowd.as_ref().map(warnings::of_crowd).unwrap_or_default(),
+        experiment,
+        outcomes: Vec::new(),
+    })
 }
 
 /// One run; `None` if it was stopped. Only the first run of a case keeps its timelines, which are
@@ -142,7 +143,11 @@ fn run_crowd(case: &Case, seed: Seed, progress: &dyn Fn(f64) -> ControlFlow<()>)
 fn comparison(scenarios: &[Scenario], seeds: Vec<Seed>, cases: Vec<Compared>) -> Comparison {
     let experiments = cases.iter().map(|case| (case.name.as_str(), &case.experiment));
     let is_of_crowds = scenarios.iter().any(|scenario| scenario.crowd.is_some());
-    let mut warnings = if is_of_crowds { Vec::new() } else { warnings::of_cases(experiments) };
+    let mut warnings = if is_of_crowds {
+        warnings::merged(cases.iter().map(|case| (case.name.as_str(), case.of_crowd.clone())))
+    } else {
+        warnings::of_cases(experiments)
+    };
     warnings.extend(equal_cases(&cases));
     let title = match scenarios {
         [] => String::new(),
@@ -171,7 +176,9 @@ fn equal_cases(cases: &[Compared]) -> Vec<Warning> {
         pairs.peek().is_some() && pairs.all(|(a, b)| a.equals(b))
     };
     let mut warnings = Vec::new();
-    let unexplained = |case: &&Compared| warnings::of(&case.experiment, World::Simulation).is_empty();
+    let unexplained = |case: &&Compared| {
+        case.of_crowd.is_empty() && warnings::of(&case.experiment, World::Simulation).is_empty()
+    };
     for (i, case) in cases.iter().enumerate().filter(|(_, case)| unexplained(case)) {
         let Some(first) = cases[..i].iter().find(|first| equals(first, case)) else { continue };
         let message = format!("`{}` and `{}` gave the same runs, byte for byte", first.name, case.name);

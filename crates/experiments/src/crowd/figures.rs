@@ -4,12 +4,15 @@
 use super::measure::{Measure, Spread, measures};
 use policy::PolicyConfig;
 use scenario::Scenario;
-use sim::{Crowd, CrowdOutcome};
+use sim::{CellSpec, Crowd, CrowdOutcome};
 use std::collections::{BTreeMap, BTreeSet};
 use units::Seed;
 
 /// Maximum number of cells with a column of their own.
 const MAX_CELLS: usize = 3;
+
+/// Group of the means over the devices of each policy.
+pub(crate) const BY_POLICY: &str = "devices by policy";
 
 /// A figure of a comparison.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,19 +51,24 @@ impl CrowdFigures {
             let all: Vec<f64> = pairs.iter().map(|(_, value)| *value).collect();
             let spread = Spread::of(&all);
             let key = &measure.key;
-            values.insert(format!("{key}_mean"), spread.mean.mean);
+            values.insert(format!("{key}_mean"), spread.mean);
             values.insert(format!("{key}_p5"), spread.p5);
             values.insert(format!("{key}_p50"), spread.p50);
             values.insert(format!("{key}_p95"), spread.p95);
             values.insert(format!("{key}_jain"), spread.jain);
             values.insert(format!("{key}_total"), all.iter().sum());
+            if measure.unfinished_noun().is_some() {
+                let both = crowd.devices.iter().zip(&outcome.devices);
+                let open = both.filter(|(device, one)| measure.is_unfinished(device, one)).count();
+                values.insert(format!("{key}_unfinished"), open as f64);
+            }
             let mut policies: Vec<&str> = pairs.iter().map(|(policy, _)| policy.as_str()).collect();
             policies.sort_unstable();
             policies.dedup();
             for policy in policies {
                 let own: Vec<f64> =
                     pairs.iter().filter(|(other, _)| other == policy).map(|(_, value)| *value).collect();
-                values.insert(format!("{key}_of_{policy}"), Spread::of(&own).mean.mean);
+                values.insert(format!("{key}_of_{policy}"), Spread::of(&own).mean);
             }
             devices.push((measure, all));
         }
@@ -87,7 +95,7 @@ pub(crate) fn metrics<'s>(
 ) -> Vec<CrowdMetric> {
     let mut all: Vec<CrowdMetric> = Vec::new();
     let mut policies: BTreeSet<String> = BTreeSet::new();
-    let mut crowds: Vec<Crowd> = Vec::new();
+    let mut crowds: Vec<(Vec<Measure>, Vec<CellSpec>)> = Vec::new();
     let mut is_mixed = false;
     for (scenario, policy) in cases {
         let Ok(Some(crowd)) = super::prepare(scenario, Seed::new(0), policy) else { return Vec::new() };
@@ -95,7 +103,7 @@ pub(crate) fn metrics<'s>(
         let own: BTreeSet<String> = crowd.devices.iter().map(of_device).collect();
         is_mixed |= own.len() > 1;
         policies.extend(own);
-        crowds.push(crowd);
+        crowds.push((measures(&crowd), crowd.cells));
     }
     if !is_mixed {
         policies.clear();
@@ -105,13 +113,13 @@ pub(crate) fn metrics<'s>(
             all.push(metric);
         }
     };
-    for crowd in &crowds {
-        for (i, measure) in measures(crowd).into_iter().enumerate() {
-            of_measure(&measure, i == 0, &policies, &mut add);
+    for (measures, _) in &crowds {
+        for (i, measure) in measures.iter().enumerate() {
+            of_measure(measure, i == 0, &policies, &mut add);
         }
     }
-    for crowd in &crowds {
-        of_cells(crowd, &mut add);
+    for (_, cells) in &crowds {
+        of_cells(cells, &mut add);
     }
     all
 }
@@ -138,16 +146,20 @@ fn of_measure(
         add(metric("jain", format!("{}, Jain", measure.name), "", is_main));
     }
     add(metric("total", format!("{}, all", measure.name), measure.unit, false));
+    if measure.unfinished_noun().is_some() {
+        let name = format!("{}, devices until the end", measure.name);
+        add(metric("unfinished", name, "", measure.is_of_files()));
+    }
     for policy in policies {
         let name = format!("{} of {policy}", measure.name);
         let in_tables = is_main || !measure.is_secondary();
         let metric = metric(&format!("of_{policy}"), name, measure.unit, in_tables);
-        add(CrowdMetric { group: "devices by policy", ..metric });
+        add(CrowdMetric { group: BY_POLICY, ..metric });
     }
 }
 
-fn of_cells(crowd: &Crowd, add: &mut impl FnMut(CrowdMetric)) {
-    let own = crowd.cells.len() <= MAX_CELLS;
+fn of_cells(cells: &[CellSpec], add: &mut impl FnMut(CrowdMetric)) {
+    let own = cells.len() <= MAX_CELLS;
     let metric = |key: String, name: String, unit, in_tables| CrowdMetric {
         key,
         name,
@@ -155,14 +167,14 @@ fn of_cells(crowd: &Crowd, add: &mut impl FnMut(CrowdMetric)) {
         group: "cells",
         in_tables,
     };
-    for cell in &crowd.cells {
+    for cell in cells {
         let name = &cell.name;
         add(metric(format!("{name}_load_percent"), format!("load of {name}"), "%", own));
         add(metric(format!("{name}_rate_mbps"), format!("rate of {name}"), "Mbit/s", false));
     }
     for (kind, config, name) in [("wifi", link::CellKind::Wifi, "Wi-Fi"), ("lte", link::CellKind::Lte, "LTE")]
     {
-        if crowd.cells.iter().any(|cell| cell.config.kind == config) {
+        if cells.iter().any(|cell| cell.config.kind == config) {
             let name = format!("mean load of {name} cells");
             add(metric(format!("{kind}_cells_load_percent"), name, "%", !own));
         }

@@ -2,8 +2,8 @@
 
 use super::CrowdRun;
 use super::measure::{Measure, Spread, measures, starts};
-use super::tables::values;
-use crate::traces;
+use super::tables::{unfinished, values};
+use crate::{traces, warnings};
 use serde_json::{Map, Value, json};
 use sim::{Experiment, Outcome};
 
@@ -37,6 +37,7 @@ pub(super) fn result(run: &CrowdRun) -> Value {
         "title": run.title,
         "seed": run.crowd.seed.get(),
         "duration_s": run.crowd.duration.as_secs_f64(),
+        "warnings": warnings::to_json(&run.warnings),
         "started": run.crowd.devices.iter().filter(|device| starts(device)).count(),
         "distributions": distributions(run, &measures, &all),
         "groups": groups,
@@ -53,8 +54,8 @@ fn distributions(run: &CrowdRun, measures: &[Measure], members: &[usize]) -> Val
             "measure": measure.key,
             "unit": measure.unit,
             "devices": spread.devices,
-            "mean": spread.mean.mean,
-            "ci95": spread.mean.ci95,
+            "mean": spread.mean,
+            "unfinished": unfinished(run, measure, members),
             "p5": spread.p5,
             "p50": spread.p50,
             "p95": spread.p95,

@@ -2,7 +2,6 @@
 
 use crate::display::megabytes;
 use crate::stats;
-use report::Estimate;
 use sim::{Crowd, Experiment, Outcome};
 use traffic::Kind;
 use units::Instant;
@@ -93,7 +92,8 @@ impl Measure {
             (!values.is_empty()).then(|| stats::mean(&values))
         };
         match &self.quantity {
-            Quantity::Goodput => Some(connections.map(|connection| connection.goodput_mbps).sum()),
+            // A device that sends datagrams only has none.
+            Quantity::Goodput => connections.map(|connection| connection.goodput_mbps).reduce(|a, b| a + b),
             // A file that has not arrived counts until the end, so that a full cell does not look fast.
             Quantity::Completion => files
                 .map(|(config, file)| sim::goodput_span(config, file.completed_s, device.duration))
@@ -107,6 +107,35 @@ impl Measure {
                 Some(megabytes(path.payload_down_bytes + path.payload_up_bytes))
             }
         }
+    }
+
+    /// Whether what is measured had not ended with the run, so that the value is a lower bound.
+    pub(crate) fn is_unfinished(&self, device: &Experiment, outcome: &Outcome) -> bool {
+        let end = Instant::ZERO + device.duration;
+        let mut started =
+            device.traffic.iter().zip(&outcome.connections).filter(|(config, _)| config.start < end);
+        match self.quantity {
+            Quantity::Completion => started.any(|(config, connection)| {
+                matches!(config.kind, Kind::File { .. }) && connection.completed_s.is_none()
+            }),
+            Quantity::InitialLoad => started
+                .any(|(_, connection)| connection.video.as_ref().is_some_and(|session| session.initial.open)),
+            _ => false,
+        }
+    }
+
+    /// What a device has if its value [`is_unfinished`](Self::is_unfinished).
+    pub(crate) fn unfinished_noun(&self) -> Option<&'static str> {
+        match self.quantity {
+            Quantity::Completion => Some("a file that had not arrived"),
+            Quantity::InitialLoad => Some("a video without a picture"),
+            _ => None,
+        }
+    }
+
+    /// Whether it is about files.
+    pub(crate) fn is_of_files(&self) -> bool {
+        self.quantity == Quantity::Completion
     }
 
     /// Whether another measure says about the same of a device.
@@ -147,7 +176,8 @@ pub(crate) fn groups(kinds: &[String], crowd: &Crowd) -> Vec<Group> {
 pub(crate) struct Spread {
     /// Number of devices with a value.
     pub(crate) devices: usize,
-    pub(crate) mean: Estimate,
+    pub(crate) mean: f64,
+    pub(crate) least: f64,
     pub(crate) p5: f64,
     pub(crate) p50: f64,
     pub(crate) p95: f64,
@@ -164,7 +194,8 @@ impl Spread {
         let squares: f64 = values.iter().map(|value| value * value).sum();
         Self {
             devices: values.len(),
-            mean: stats::estimate(values),
+            mean: stats::mean(values),
+            least: sorted.first().copied().unwrap_or(f64::NAN),
             p5: quantile(&sorted, 0.05),
             p50: quantile(&sorted, 0.5),
             p95: quantile(&sorted, 0.95),

@@ -6,12 +6,12 @@ mod measure;
 mod page;
 mod tables;
 
-pub(crate) use figures::{CrowdFigures, CrowdMetric, metrics};
+pub(crate) use figures::{BY_POLICY, CrowdFigures, CrowdMetric, metrics};
 pub(crate) use page::distribution_chart;
 
 use crate::run::series::number;
 use crate::run::{Run, Settings};
-use crate::warnings::{self, World};
+use crate::warnings::{self, Warning, World};
 use core::ops::ControlFlow;
 use measure::Group;
 use policy::{PolicyConfig, PolicyError};
@@ -35,6 +35,8 @@ pub struct CrowdRun {
     pub crowd: Crowd,
     /// Outcome of each device and cell.
     pub outcome: CrowdOutcome,
+    /// Settings without effect.
+    pub warnings: Vec<Warning>,
     /// The trace files.
     pub traces: Vec<UsedTrace>,
     groups: Vec<Group>,
@@ -66,6 +68,7 @@ pub fn simulate(
         title: scenario.title.clone(),
         description: scenario.description.clone(),
         source: scenario.source.clone(),
+        warnings: scenario.crowd.as_ref().map(warnings::of_crowd).unwrap_or_default(),
         traces: scenario.traces_with_seed(seed),
         groups: measure::groups(&kinds(scenario), &crowd),
         crowd,
@@ -92,6 +95,11 @@ pub fn prepare(
         kind.template.device.policy = policy.clone();
     }
     Ok(Some(plan.draw(seed)))
+}
+
+/// Names and values of the parameters of a crowd for a page.
+pub(crate) fn facts(scenario: &Scenario, crowd: &Crowd) -> Vec<(String, String)> {
+    page::facts(crowd, &measure::groups(&kinds(scenario), crowd))
 }
 
 /// Name of the kind of each device.

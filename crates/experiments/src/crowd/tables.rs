@@ -21,6 +21,10 @@ pub(super) fn devices(run: &CrowdRun) -> Vec<Table> {
             table(run, &title, &group.members)
         }));
     }
+    // Devices of one run share their cells: an interval over them would tell nothing.
+    if let Some(last) = tables.pop() {
+        tables.push(last.note("One run: `tandem compare` with `--seeds` gives means with intervals."));
+    }
     tables
 }
 
@@ -41,20 +45,33 @@ fn table(run: &CrowdRun, title: &str, members: &[usize]) -> Table {
         if spread.devices == 0 {
             continue;
         }
-        let digits = decimals([spread.mean.mean, spread.p95]).min(3);
+        let digits = decimals([spread.mean, spread.p95]).min(3);
         let jain = if measure.is_shared() { Cell::number(spread.jain, 3) } else { Cell::empty() };
         table = table.row(Row::new([
             Cell::text(&*measure.name),
             Cell::text(measure.unit),
             Cell::number(spread.devices as f64, 0),
-            Cell::estimate(spread.mean, digits),
+            Cell::number(spread.mean, digits),
             Cell::number(spread.p5, digits),
             Cell::number(spread.p50, digits),
             Cell::number(spread.p95, digits),
             jain,
         ]));
+        let open = unfinished(run, &measure, members);
+        if let Some(noun) = measure.unfinished_noun().filter(|_| open > 0) {
+            table = table.note(format!(
+                "{}: {open} of {} devices had {noun} when the run ended, and count until then.",
+                measure.name, spread.devices
+            ));
+        }
     }
     table
+}
+
+/// Number of devices whose value of a measure is a lower bound.
+pub(super) fn unfinished(run: &CrowdRun, measure: &Measure, members: &[usize]) -> usize {
+    let is_unfinished = |&&i: &&usize| measure.is_unfinished(&run.crowd.devices[i], &run.outcome.devices[i]);
+    members.iter().filter(is_unfinished).count()
 }
 
 /// Values of a measure in these devices, without those that have none.
@@ -95,7 +112,10 @@ pub(super) fn cells(run: &CrowdRun) -> Option<Table> {
             dropped(backhaul.up)
         ));
     }
-    (!cells.is_empty()).then(|| table.note("Load: share of the time in which the medium is in use."))
+    (!cells.is_empty()).then(|| table.note(
+        "Load: share of the time in which the medium is in use, by other stations too. Rate and packets: of the \
+         devices and backhauls.",
+    ))
 }
 
 /// A row for each device and measure.

@@ -4,6 +4,7 @@
 //! settings here have none in combination with others, which `--set`, `--policy` or `--duration`
 //! may have changed after the file was read. To add a warning, push it in one of the modules below.
 
+mod crowd;
 mod paths;
 mod policy;
 mod radio;
@@ -11,6 +12,7 @@ mod times;
 mod traces;
 mod transport;
 
+pub use crowd::of_crowd;
 pub use traces::of_trace;
 
 use serde_json::{Value, json};
@@ -74,11 +76,16 @@ pub fn of(experiment: &Experiment, world: World) -> Vec<Warning> {
 /// The warnings about several cases, each once. A warning that does not hold in all cases names
 /// those in which it holds.
 pub fn of_cases<'e>(cases: impl IntoIterator<Item = (&'e str, &'e Experiment)>) -> Vec<Warning> {
+    merged(cases.into_iter().map(|(name, experiment)| (name, of(experiment, World::Simulation))))
+}
+
+/// The warnings of several cases, each once, with the cases if it does not hold in all.
+pub(crate) fn merged<'e>(cases: impl IntoIterator<Item = (&'e str, Vec<Warning>)>) -> Vec<Warning> {
     let mut found: Vec<(Warning, Vec<&str>)> = Vec::new();
     let mut count = 0;
-    for (name, experiment) in cases {
+    for (name, warnings) in cases {
         count += 1;
-        for warning in of(experiment, World::Simulation) {
+        for warning in warnings {
             match found.iter_mut().find(|(known, _)| *known == warning) {
                 Some((_, names)) => names.push(name),
                 None => found.push((warning, vec![name])),

@@ -91,9 +91,10 @@ fn check_text(
     match kind {
         FileKind::Scenario => {
             let scenario = Input::new(path, text.as_bytes().to_vec()).of_several_devices().scenario(&[])?;
-            if scenario.crowd.is_none() {
-                *warnings = warnings::of(&scenario.experiment, World::Simulation);
-            }
+            *warnings = match &scenario.crowd {
+                Some(crowd) => warnings::of_crowd(crowd),
+                None => warnings::of(&scenario.experiment, World::Simulation),
+            };
             Ok(format!("valid scenario: {}", facts(&scenario)))
         }
         FileKind::Agent => {
