@@ -120,8 +120,8 @@ impl<T: Clone> Wifi<T> {
         }
     }
 
-    /// Ends the part of a station without a further frame.
-    fn rest(&mut self, station: usize) {
+    /// Takes an attached or background station without a further frame out of the next decisions.
+    fn withdraw(&mut self, station: usize) {
         if self.access_point.downlinks.get(station) != Some(&true) {
             return self.senders.remove(station);
         }
@@ -154,7 +154,7 @@ impl<T: Clone> Wifi<T> {
             self.loads.send(sender - attached)
         };
         if !more {
-            self.rest(sender);
+            self.withdraw(sender);
         }
         self.airtime += end.since(now);
         self.free_at = end;
