@@ -33,6 +33,16 @@ pub(crate) fn warn_further(terminal: Terminal, run: &Run, warned: &[Warning]) {
     terminal.warn(&further);
 }
 
+/// The warning about packets that no link of the scenario has lost.
+pub(crate) fn lost_packets(count: u64) -> Option<Warning> {
+    (count > 0).then(|| {
+        Warning::new(
+            format!("{count} packets were lost between Tandem's stack and the emulator, on no link"),
+            "the machine is too busy, or `net.core.wmem_max` too small: repeat the run",
+        )
+    })
+}
+
 /// The failure of the program for a failed run on the kernel.
 pub(crate) fn failure(error: &testbed::Error) -> Failure {
     let (message, hint) = (error.to_string(), error.hint().to_owned());

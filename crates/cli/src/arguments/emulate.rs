@@ -43,7 +43,7 @@ pub(crate) struct Emulate {
     pub(crate) server: Option<String>,
     /// Implementation of Multipath TCP at the server: the kernel, or Tandem's endpoint with the
     /// scheduler and the congestion control of the scenario. COMMAND of --server then uses plain TCP
-    /// behind it
+    /// behind it, and UDP and ping do not reach it
     #[arg(
         long,
         value_name = "STACK",

@@ -61,7 +61,8 @@ pub(crate) fn run(arguments: Emulate, terminal: Terminal) -> Result<(), Failure>
         duration: arguments.duration.unwrap_or(Duration::MAX),
         ..experiment.clone()
     };
-    let warned = warnings::of(&replaced, World::Programs);
+    let names = [stacks.device.name(), stacks.server.name()];
+    let warned = warnings::of(&replaced, World::of_programs(names));
     terminal.warn(&warned);
 
     if arguments.uplink {
@@ -95,14 +96,22 @@ pub(crate) fn run(arguments: Emulate, terminal: Terminal) -> Result<(), Failure>
     let emulated = testbed::emulate(&experiment, programs, Some(&signals), capture.as_ref())
         .map_err(|error| kernel::failure(&error))?;
 
+    let mut problems: Vec<Warning> = kernel::lost_packets(emulated.lost_packets).into_iter().collect();
+    if emulated.server_lacks_udp {
+        problems.push(Warning::new(
+            "the server's program has a UDP socket, but Tandem's stack at the server carries TCP only",
+            "use `--server-stack linux`",
+        ));
+    }
     let kernel = Kernel {
         release: linux::clock::kernel_release(),
-        stacks: [stacks.device.name(), stacks.server.name()],
+        stacks: names,
         lateness: lateness_quantiles(&emulated.lateness),
         priorities_heard: emulated.priorities_heard,
         reactions: named_reactions(&experiment, &emulated.reactions),
         captured: Vec::new(),
         notes: emulated.notes,
+        warnings: problems,
         programs: Some(Programs {
             multipath: [emulated.multipath.requested, emulated.multipath.accepted, emulated.multipath.joined],
             delays: emulated.delays,

@@ -67,6 +67,7 @@ pub(crate) fn run(arguments: &Testbed, terminal: Terminal) -> Result<(), Failure
         priorities_heard: ran.priorities_heard,
         reactions: named_reactions(&experiment, &ran.reactions),
         notes: ran.notes,
+        warnings: kernel::lost_packets(ran.lost_packets).into_iter().collect(),
         programs: None,
     };
     let run = Run::on_kernel(&scenario, experiment, ran.outcome, kernel);

@@ -123,6 +123,8 @@ pub struct Kernel {
     pub captured: Vec<CapturedSubflow>,
     /// Differences between the kernel's behaviour and the scenario.
     pub notes: Vec<String>,
+    /// Problems of the test bed.
+    pub warnings: Vec<Warning>,
     /// Measurements of user programs that replaced the scenario's traffic.
     pub programs: Option<Programs>,
 }
@@ -190,11 +192,12 @@ impl Run {
     /// A run of `experiment`, made from `scenario`, on a kernel. The kernel's notes become warnings.
     pub fn on_kernel(scenario: &Scenario, experiment: Experiment, outcome: Outcome, kernel: Kernel) -> Self {
         let world = match kernel.programs {
-            Some(_) => World::Programs,
+            Some(_) => World::of_programs(kernel.stacks),
             None => World::of_stacks(kernel.stacks),
         };
         let mut warnings = warnings::of(&experiment, world);
         warnings.extend(kernel.notes.iter().map(|note| Warning::new(&**note, "`tandem run` simulates it")));
+        warnings.extend_from_slice(&kernel.warnings);
         Self {
             title: scenario.title.clone(),
             description: scenario.description.clone(),

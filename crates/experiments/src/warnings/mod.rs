@@ -46,18 +46,45 @@ impl Warning {
 pub enum World {
     /// The simulator.
     Simulation,
-    /// A Linux kernel, with the scenario's traffic.
-    Kernel,
-    /// A Linux kernel, with programs in place of the scenario's traffic.
-    Programs,
+    /// Linux kernels at these ends, with the scenario's traffic.
+    Kernel(KernelEnds),
+    /// Linux kernels at these ends, with programs in place of the scenario's traffic.
+    Programs(KernelEnds),
     /// Real packets between Tandem's own endpoints.
     Stacks,
+}
+
+/// Ends that use a Linux kernel. The other end, if any, uses Tandem's endpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KernelEnds {
+    /// The device and the server.
+    Both,
+    /// Only the device.
+    Device,
+    /// Only the server.
+    Server,
 }
 
 impl World {
     /// The world of a run with these implementations at the device and at the server.
     pub fn of_stacks(stacks: [&str; 2]) -> Self {
-        if stacks == ["tandem"; 2] { Self::Stacks } else { Self::Kernel }
+        KernelEnds::of(stacks).map_or(Self::Stacks, Self::Kernel)
+    }
+
+    /// The world of programs over these implementations at the device and at the server.
+    pub fn of_programs(stacks: [&str; 2]) -> Self {
+        KernelEnds::of(stacks).map_or(Self::Stacks, Self::Programs)
+    }
+}
+
+impl KernelEnds {
+    fn of(stacks: [&str; 2]) -> Option<Self> {
+        match stacks.map(|stack| stack == "tandem") {
+            [false, false] => Some(Self::Both),
+            [false, true] => Some(Self::Device),
+            [true, false] => Some(Self::Server),
+            [true, true] => None,
+        }
     }
 }
 

@@ -20,11 +20,11 @@ pub(super) fn check(experiment: &Experiment, world: World, warnings: &mut Vec<Wa
     }
     if name == "qoe" && !has_video(experiment) {
         warnings.push(match world {
-            World::Programs => Warning::new(
+            World::Programs(_) => Warning::new(
                 "the policy `qoe` has no effect: the buffer of a player in COMMAND is not known to it",
                 "choose another policy; `tandem testbed` plays the video of a scenario",
             ),
-            World::Simulation | World::Kernel | World::Stacks => Warning::new(
+            World::Simulation | World::Kernel(_) | World::Stacks => Warning::new(
                 "the policy `qoe` has no effect: no traffic is a video",
                 "add a `[[traffic]]` with `kind = \"video\"`, or choose another policy",
             ),

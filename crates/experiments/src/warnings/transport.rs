@@ -3,18 +3,21 @@
 //! A value counts as given if no preset has it: the presets fill in keys that the protocol
 //! does not use.
 
-use super::{Warning, World, has, names, second_path, single_path};
+use super::{KernelEnds, Warning, World, has, names, second_path, single_path};
 use link::Codel;
 use mptcp::{Config, EcnMode, HyStartMode, SchedulerKind};
 use sim::{Experiment, Hop, Protocol};
 
 pub(super) fn check(experiment: &Experiment, world: World, warnings: &mut Vec<Warning>) {
     let config = &experiment.transport.config;
-    let uses_kernel = matches!(world, World::Kernel | World::Programs);
+    let kernels = match world {
+        World::Kernel(ends) | World::Programs(ends) => Some(ends),
+        World::Simulation | World::Stacks => None,
+    };
     let rec = config.rec.filter(|_| experiment.transport.protocol == Protocol::Mptcp);
     if let Some(why) = single_path(experiment) {
         check_multipath_keys(experiment, why, warnings);
-    } else if let Some(rec) = rec.filter(|_| !uses_kernel) {
+    } else if let Some(rec) = rec.filter(|_| kernels.is_none()) {
         if rec.path_choice && is_given(|config| &config.scheduler, config) {
             warnings.push(Warning::new(
                 format!("the scheduler `{}` has no effect: MPTCP-rec chooses the paths", config.scheduler),
@@ -32,8 +35,8 @@ pub(super) fn check(experiment: &Experiment, world: World, warnings: &mut Vec<Wa
         }
     }
     check_dependent_keys(experiment, warnings);
-    if uses_kernel {
-        check_kernel(config, warnings);
+    if let Some(ends) = kernels {
+        check_kernel(config, ends, warnings);
     }
 }
 
@@ -143,7 +146,7 @@ fn has_marking_queue(experiment: &Experiment) -> bool {
 }
 
 /// Keys for which the kernel keeps its own values.
-fn check_kernel(config: &Config, warnings: &mut Vec<Warning>) {
+fn check_kernel(config: &Config, ends: KernelEnds, warnings: &mut Vec<Warning>) {
     let given = [
         ("opportunistic", config.opportunistic),
         ("penalise", config.penalise),
@@ -162,9 +165,40 @@ fn check_kernel(config: &Config, warnings: &mut Vec<Warning>) {
     ];
     let keys: Vec<&str> = given.into_iter().filter_map(|(key, is_set)| is_set.then_some(key)).collect();
     if !keys.is_empty() {
+        let place = match ends {
+            KernelEnds::Both => "on a kernel, which keeps its own values",
+            KernelEnds::Device => "at the device, whose kernel keeps its own values",
+            KernelEnds::Server => "at the server, whose kernel keeps its own values",
+        };
         warnings.push(Warning::new(
-            format!("{} {} no effect on a kernel, which keeps its own values", names(&keys), has(&keys)),
+            format!("{} {} no effect {place}", names(&keys), has(&keys)),
             "`tandem run` simulates them",
         ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{World, of};
+
+    #[test]
+    fn key_without_effect_names_the_end_that_uses_a_kernel() {
+        let text = "[[path]]\nname = 'wifi'\nradio = 'huang2012.wifi'\n\
+            down = { rate = '10Mbps', delay = '5ms' }\nup = { rate = '10Mbps', delay = '5ms' }\n\
+            [transport]\ninitial_window = 30\n[[traffic]]\nkind = 'bulk'\n";
+        let read = scenario::Scenario::parse("warned", text, &|_: &str| Err("no files".to_owned()));
+        let experiment = read.expect("the scenario is valid").experiment;
+        let warned = |stacks| -> Vec<String> {
+            let all = of(&experiment, World::of_stacks(stacks)).into_iter();
+            all.map(|one| one.message).filter(|message| message.contains("initial_window")).collect()
+        };
+        for (stacks, place) in [
+            (["linux", "linux"], "on a kernel"),
+            (["linux", "tandem"], "at the device"),
+            (["tandem", "linux"], "at the server"),
+        ] {
+            assert!(matches!(&*warned(stacks), [one] if one.contains(place)), "{stacks:?}");
+        }
+        assert!(warned(["tandem", "tandem"]).is_empty());
     }
 }
