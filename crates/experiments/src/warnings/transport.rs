@@ -183,9 +183,9 @@ mod tests {
 
     #[test]
     fn key_without_effect_names_the_end_that_uses_a_kernel() {
-        let text = "[[path]]\nname = 'wifi'\nradio = 'huang2012.wifi'\n\
+        let text = "seed = 1\nduration = '2s'\n[[path]]\nname = 'wifi'\nradio = 'huang2012.wifi'\n\
             down = { rate = '10Mbps', delay = '5ms' }\nup = { rate = '10Mbps', delay = '5ms' }\n\
-            [transport]\ninitial_window = 30\n[[traffic]]\nkind = 'bulk'\n";
+            [transport]\nprotocol = 'tcp'\npath = 'wifi'\ninitial_window = 30\n[[traffic]]\nkind = 'bulk'\n";
         let read = scenario::Scenario::parse("warned", text, &|_: &str| Err("no files".to_owned()));
         let experiment = read.expect("the scenario is valid").experiment;
         let warned = |stacks| -> Vec<String> {
