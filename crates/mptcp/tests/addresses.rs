@@ -76,6 +76,27 @@ fn server_joins_an_announced_address_of_the_client() {
 }
 
 #[test]
+fn client_accepts_a_join_that_the_server_repeats_from_another_port() {
+    let mut pair = Pair::with(1, Config::default(), Config::default(), two_paths());
+    pair.auto_join = false;
+    pair.connect();
+    pair.run_until(Instant::from_secs(1));
+    for seconds in [2, 4] {
+        assert!(pair.ends[SERVER].open(pair.now, PathId(1), false));
+        pair.settle();
+        pair.run_until(Instant::from_secs(seconds));
+        let up = pair.ends.each_ref().map(|end| end.subflow(PathId(1)).is_some_and(|subflow| subflow.up));
+        assert_eq!(up, [true; 2], "{seconds} {:?}", pair.events);
+        // The client does not learn that the subflow has ended.
+        pair.tamper = Some(Box::new(|_, _, segment| segment.flags.has(Flags::SYN)));
+        pair.ends[SERVER].remove(PathId(1), false);
+        pair.settle();
+        pair.run_until(pair.now + Duration::from_millis(500));
+        pair.tamper = None;
+    }
+}
+
+#[test]
 fn announcement_with_wrong_hmac_or_used_identifier_is_ignored() {
     let mut pair = up(Config::default(), Config::default());
     pair.tamper = Some(Box::new(|_, _, segment| {

@@ -104,8 +104,11 @@ impl<P: Payload> Endpoint<P> {
     fn on_other_ports(&mut self, now: Instant, i: usize, segment: &Segment<P>) {
         let opens = segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK);
         let new_port = segment.source != self.subflows[i].remote_port();
-        if opens && new_port && self.role == Role::Server {
-            // The client opened the path again: its earlier subflow is dead.
+        let is_join = matches!(segment.signal, Some(MptcpSignal::JoinSyn { token, .. })
+            if token == self.handshake.local_token());
+        let renews = self.role == Role::Server || self.subflows[i].is_passive() && is_join;
+        if opens && new_port && renews {
+            // The peer opened the path again: its earlier subflow is dead.
             self.subflow_lost(i, Failure::Removed);
             self.accept(now, i, segment);
         } else if segment.flags.has(Flags::ACK) {

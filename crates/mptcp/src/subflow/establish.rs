@@ -40,6 +40,7 @@ impl<P: Payload> Subflow<P> {
         self.state = state;
         debug!(parent: &self.log, ?state, join = self.is_join(), "handshake started");
         self.handshake.start(now, iss);
+        self.handshake.set_passive(state == State::SynReceived);
         self.sender.start();
         self.receiver.start();
     }

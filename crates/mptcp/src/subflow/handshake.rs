@@ -9,6 +9,8 @@ pub(super) struct Handshake {
     iss: u32,
     irs: u32,
     join: bool,
+    /// The peer sent the SYN.
+    passive: bool,
     send_syn: bool,
     send_ack: bool,
     /// The last ACK must be answered, even by a peer that does not see its MPTCP option.
@@ -26,6 +28,12 @@ impl Handshake {
         self.iss = iss;
         self.send_syn = true;
         self.syn_sent_at = now;
+    }
+    pub(super) fn set_passive(&mut self, passive: bool) {
+        self.passive = passive;
+    }
+    pub(super) fn is_passive(&self) -> bool {
+        self.passive
     }
     pub(super) fn set_irs(&mut self, irs: u32) {
         self.irs = irs;

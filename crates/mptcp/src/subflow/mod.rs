@@ -175,6 +175,10 @@ impl<P: Payload> Subflow<P> {
         self.ports.remote()
     }
     /// An earlier subflow over this path used `remote_port`.
+    /// The peer opened the subflow.
+    pub(crate) fn is_passive(&self) -> bool {
+        self.handshake.is_passive()
+    }
     pub(crate) fn was_used_by(&self, remote_port: u16) -> bool {
         self.ports.was_used_by(remote_port)
     }
