@@ -38,7 +38,8 @@ impl CongestionWindow {
             limited_until: 0,
             penalised_at: None,
             hystart: (mode == HyStartMode::Rfc9406).then(|| Box::new(HyStart::new())),
-            original_hystart: (mode == HyStartMode::Original).then(|| Box::new(OriginalHyStart::new())),
+            original_hystart: (mode == HyStartMode::Original)
+                .then(|| Box::new(OriginalHyStart::new(config.pacing))),
             congestion,
         }
     }
@@ -124,7 +125,7 @@ impl CongestionWindow {
     }
     pub(super) fn on_timeout(&mut self, view: &SubflowView) {
         if let Some(hystart) = &mut self.original_hystart {
-            **hystart = OriginalHyStart::new();
+            **hystart = hystart.restarted();
         }
         self.congestion.inner_mut().on_timeout(view, &mut self.window);
     }

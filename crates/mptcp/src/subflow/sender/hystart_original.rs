@@ -20,6 +20,8 @@ const FOUR_BURSTS_BYTES: u64 = 4 * 65_536;
 
 #[derive(Debug, Clone)]
 pub(super) struct OriginalHyStart {
+    /// The sender paces, which spreads a train over up to a round trip.
+    paced: bool,
     /// The exit was found; no other until a timeout.
     found: bool,
     round_start: Instant,
@@ -34,8 +36,9 @@ pub(super) struct OriginalHyStart {
 }
 
 impl OriginalHyStart {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(paced: bool) -> Self {
         Self {
+            paced,
             found: false,
             round_start: Instant::ZERO,
             round_end: 0,
@@ -44,6 +47,11 @@ impl OriginalHyStart {
             round_min: Duration::MAX,
             samples: 0,
         }
+    }
+
+    /// The state after a timeout.
+    pub(super) fn restarted(&self) -> Self {
+        Self::new(self.paced)
     }
 
     /// Takes an acknowledgement; `next` is the next offset to be sent. Sets the threshold to the
@@ -67,13 +75,15 @@ impl OriginalHyStart {
         }
     }
 
-    /// The train lasts longer than half the lowest round trip: the window fills the path.
+    /// The train lasts longer than half the lowest round trip, or a whole one if the sender paces
+    /// (`sk_pacing_status`; none by default): the window fills the path.
     fn is_train_long(&mut self, view: &SubflowView, window: &Window) -> bool {
         if view.now.since(self.last_in_train) > MAX_TRAIN_GAP {
             return false;
         }
         self.last_in_train = view.now;
-        view.now.since(self.round_start) > (self.delay_min + burst_delay(view, window)) / 2
+        let round_trip = self.delay_min + burst_delay(view, window);
+        view.now.since(self.round_start) > if self.paced { round_trip } else { round_trip / 2 }
     }
 
     /// The lowest round trip of this round exceeds the lowest one by an eighth.
@@ -121,21 +131,23 @@ mod tests {
 
     #[test]
     fn train_longer_than_half_the_round_trip_ends_slow_start() {
-        let mut hystart = OriginalHyStart::new();
-        // Half of 40 ms and of 1 ms for bursts: 20.5 ms.
-        let exit = (0..40).find(|&i| ack(&mut hystart, i * 1000, 1 + i * MSS, 40, 100));
-        assert_eq!(exit, Some(21));
+        // Half of 40 ms and of 1 ms for bursts: 20.5 ms; all of it with pacing.
+        for (paced, last) in [(false, 21), (true, 42)] {
+            let mut hystart = OriginalHyStart::new(paced);
+            let exit = (0..80).find(|&i| ack(&mut hystart, i * 1000, 1 + i * MSS, 40, 100));
+            assert_eq!(exit, Some(last));
+        }
     }
 
     #[test]
     fn gap_of_more_than_two_milliseconds_ends_the_train() {
-        let mut hystart = OriginalHyStart::new();
+        let mut hystart = OriginalHyStart::new(false);
         assert!((0..40).all(|i| !ack(&mut hystart, i * 2001, 1 + i * MSS, 40, 100)));
     }
 
     #[test]
     fn ninth_sample_of_a_longer_round_trip_ends_slow_start() {
-        let mut hystart = OriginalHyStart::new();
+        let mut hystart = OriginalHyStart::new(false);
         assert!(!ack(&mut hystart, 0, 1, 40, 100));
         let next = 1 + 100 * MSS;
         let exit = (1..20).find(|&i| ack(&mut hystart, i * 3000, next + i * MSS, 46, 100));
@@ -144,7 +156,7 @@ mod tests {
 
     #[test]
     fn window_below_sixteen_segments_keeps_slow_start() {
-        let mut hystart = OriginalHyStart::new();
+        let mut hystart = OriginalHyStart::new(false);
         assert!((0..40).all(|i| !ack(&mut hystart, i * 1000, 1 + i * MSS, 40, 15)));
     }
 }
