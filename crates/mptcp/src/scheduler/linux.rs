@@ -3,12 +3,11 @@
 use super::{Candidate, Scheduler, SchedulerContext};
 use crate::PathId;
 
-/// Send buffer that Linux grants for each segment of the congestion window, in bytes
-/// (`tcp_sndbuf_expand`: twice the memory of a segment).
-///
-/// Measured on Linux 6.18 with CUBIC and `ss -m` (`tb`): 46,080 for a window of ten segments of
-/// 1448 bytes, 1,695,744 for a largest window of 368. The buffer stays when the window shrinks.
-const SEND_BUFFER_BYTES_PER_SEGMENT: u64 = 4608;
+/// Headers (`MAX_TCP_HEADER`, 256) and fragment list (`skb_shared_info`, 320) beside the payload of
+/// a packet buffer, in bytes.
+const SEGMENT_OVERHEAD_BYTES: u64 = 576;
+/// Memory of a packet buffer's descriptor (`sk_buff`), in bytes.
+const DESCRIPTOR_BYTES: u64 = 256;
 /// Send buffer that an empty packet buffer occupies, in bytes: measured with `ss -m` (`w` less the
 /// bytes in flight, over the packet buffers in flight).
 const PACKET_OVERHEAD_BYTES: f64 = 960.0;
@@ -25,6 +24,15 @@ const AVOIDANCE_PACING_RATIO: f64 = 1.2;
 /// Bytes that go to one subflow before the next choice (`MPTCP_SEND_BURST_SIZE`): 64 KiB less the
 /// longest headers.
 const BURST_BYTES: u64 = 65_428;
+
+/// Send buffer that Linux grants for each segment of the congestion window, in bytes: twice the
+/// memory of a segment, a power of two and its descriptor (`tcp_sndbuf_expand`).
+///
+/// Measured on Linux 6.18 with CUBIC and `ss -m` (`tb`): 46,080 for a window of ten segments of
+/// 1448 bytes, 1,695,744 for a largest window of 368. The buffer stays when the window shrinks.
+fn send_buffer_per_segment(mss: u64) -> u64 {
+    2 * ((mss + SEGMENT_OVERHEAD_BYTES).next_power_of_two() + DESCRIPTOR_BYTES)
+}
 
 /// Picks the subflow that drains its queue first: the least queued bytes over averaged pacing rate.
 /// The choice holds for a burst.
@@ -63,7 +71,7 @@ impl Linux {
     fn update(&mut self, candidate: &Candidate) -> SubflowState {
         let state = self.state(candidate.path);
         let segments = candidate.cwnd / candidate.mss.max(1);
-        let grown = segments.saturating_mul(SEND_BUFFER_BYTES_PER_SEGMENT);
+        let grown = segments.saturating_mul(send_buffer_per_segment(candidate.mss));
         state.send_buffer = grown.min(MAX_SEND_BUFFER_BYTES).max(state.send_buffer);
         if state.pacing_rate == 0.0 {
             state.pacing_rate = pacing_rate(candidate);
@@ -159,19 +167,25 @@ mod tests {
         let mut has_room = |cwnd: u64, queued: u64| {
             linux.pick(&[candidate(0, 20, cwnd, queued)], &context(u64::MAX, 1 << 30)).is_some()
         };
-        let buffer = 40 * SEND_BUFFER_BYTES_PER_SEGMENT;
+        let buffer = 40 * 4608;
         assert!(has_room(40_000, buffer - 1) && !has_room(40_000, buffer));
         // A smaller window leaves the buffer as it is.
         assert!(has_room(1_000, buffer - 1) && !has_room(1_000, buffer));
         assert!(has_room(1_000_000, MAX_SEND_BUFFER_BYTES - 1));
         assert!(!has_room(1_000_000, MAX_SEND_BUFFER_BYTES));
     }
+
+    #[test]
+    fn segment_takes_twice_a_power_of_two_and_its_descriptor() {
+        assert_eq!([400, 1000, 1448, 8948].map(send_buffer_per_segment), [2560, 4608, 4608, 33_280]);
+    }
+
     #[test]
     fn application_writes_ahead_the_sum_of_the_send_buffers() {
         let mut linux = Linux::default();
         assert_eq!(linux.write_limit(), None);
         linux.pick(&[candidate(0, 20, 40_000, 0), candidate(1, 20, 20_000, 0)], &context(u64::MAX, 1 << 30));
-        assert_eq!(linux.write_limit(), Some(60 * SEND_BUFFER_BYTES_PER_SEGMENT));
+        assert_eq!(linux.write_limit(), Some(60 * 4608));
     }
 
     #[test]
