@@ -3,6 +3,7 @@
 
 use super::Endpoint;
 use crate::PathId;
+use crate::subflow::Subflow;
 use units::Instant;
 use wire::{Payload, Segment};
 
@@ -34,7 +35,35 @@ impl<P: Payload> Endpoint<P> {
                     break;
                 }
             }
+            if burst.is_some_and(|burst| self.is_stopped_by_windows(burst.len)) {
+                self.await_windows();
+                return;
+            }
         }
+    }
+
+    /// After a burst: new data waits for the congestion windows, and nothing else is to be sent.
+    fn is_stopped_by_windows(&self, len: u64) -> bool {
+        let is_stopped = |subflow: &Subflow<P>| {
+            let sender = subflow.sender();
+            let has_other = subflow.has_control()
+                || sender.has_retransmission()
+                || sender.may_need_rescue()
+                || subflow.receiver().ack_due();
+            !has_other && (!subflow.carries_data() || sender.available_window() < len)
+        };
+        self.data_sender.may_send(len)
+            && !self.data_sender.is_closed()
+            && !self.data_sender.has_pending_control()
+            && !self.subflow_fins
+            && self.subflows.iter().all(is_stopped)
+    }
+
+    fn await_windows(&mut self) {
+        for subflow in self.subflows.iter_mut().filter(|s| s.carries_data()) {
+            subflow.sender_mut().set_cwnd_limited();
+        }
+        self.transmit_pending = false;
     }
 
     /// The next segment of a burst equals `segment`, apart from its data.
@@ -71,7 +100,8 @@ mod tests {
     use units::{Duration, Seed};
     use wire::{Flags, Span};
 
-    /// Sends all that `endpoint` has to send. Checks that one call at a time sends the same.
+    /// Sends all that `endpoint` has to send. Checks that one call at a time sends the same, and has
+    /// the same effect on the endpoint.
     fn drain(now: Instant, endpoint: &mut Endpoint<Span>) -> Vec<(PathId, Segment<Span>)> {
         let mut other = endpoint.clone();
         let one_by_one: Vec<_> = core::iter::from_fn(|| other.poll_transmit(now)).collect();
@@ -79,6 +109,7 @@ mod tests {
         let mut buffer = Segment::new((0, 0), 0, 0, Flags::default(), 0);
         endpoint.transmit_all(now, &mut buffer, |path, segment| all.push((path, segment.clone())));
         assert_eq!(all, one_by_one);
+        assert_eq!(format!("{endpoint:?}"), format!("{other:?}"));
         all
     }
 

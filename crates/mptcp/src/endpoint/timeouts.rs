@@ -48,9 +48,6 @@ impl<P: Payload> Endpoint<P> {
 
     /// Handles all timers that have expired. Does nothing if none has.
     pub fn handle_timeout(&mut self, now: Instant) {
-        if self.poll_timeout().is_none_or(|at| at > now) {
-            return;
-        }
         for i in 0..self.subflows.len() {
             self.handle_subflow_timeout(now, i);
         }

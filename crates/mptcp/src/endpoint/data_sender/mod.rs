@@ -324,6 +324,12 @@ impl<P: Payload> DataSender<P> {
         timers.set(Timer::WindowProbe, now + wait.min(config.max_rto));
     }
 
+    /// A DATA_FIN or a window probe waits to be sent.
+    #[inline]
+    pub(super) fn has_pending_control(&self) -> bool {
+        self.data_fin_pending || self.probe_pending
+    }
+
     /// Chooses the subflow for a pending DATA_FIN or window probe: the best one first, then the
     /// next best after each unanswered attempt. An idle path may be dead without anyone noticing.
     pub(super) fn pending_control_subflow(&self, subflows: &[Subflow<P>]) -> Option<usize> {

@@ -80,6 +80,12 @@ impl<P: Payload> DataSender<P> {
         }
     }
 
+    /// `len` more bytes were written, and the peer's window has room for them.
+    #[inline]
+    pub(in crate::endpoint) fn may_send(&self, len: u64) -> bool {
+        self.next + len <= self.buffer.end().min(self.window_end)
+    }
+
     /// Sends the next `len` bytes after those of [`schedule_fast`](Self::schedule_fast), over the
     /// same subflow, if it would choose that again.
     #[inline]
@@ -89,9 +95,7 @@ impl<P: Payload> DataSender<P> {
         len: u64,
         subflow: &mut Subflow<P>,
     ) -> Option<(u64, Chunk<P>)> {
-        let end = self.next + len;
-        let fits =
-            end <= self.buffer.end().min(self.window_end) && subflow.sender().available_window() >= len;
+        let fits = self.may_send(len) && subflow.sender().available_window() >= len;
         if fits { self.send_directly(now, len, subflow) } else { None }
     }
 
