@@ -11,6 +11,7 @@ pub(super) struct InlineQueue<T> {
     /// `None` only while the queue is empty.
     first: Option<T>,
     /// Created for the second item, and then kept.
+    #[expect(clippy::box_collection, reason = "a queue of every connection, and most need no rest")]
     rest: Option<Box<VecDeque<T>>>,
 }
 
