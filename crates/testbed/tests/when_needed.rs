@@ -18,7 +18,7 @@ const WIFI_PHASES: [(f64, f64); 6] =
 /// Duration of the run in seconds.
 const DURATION_S: f64 = 10.0;
 /// Tolerance per activation of LTE, in seconds: LTE may carry the whole stream for this time,
-/// beyond the excess. It covers an interval of the policy (100 ms), an RTT over LTE (50 ms without
+/// beyond the excess. It covers an interval of the policy (50 ms), an RTT over LTE (50 ms without
 /// a queue), and the data that the scheduler assigns to LTE before the server receives MP_PRIO.
 const MARGIN_S: f64 = 0.2;
 

@@ -23,9 +23,10 @@ impl FullLink {
         let minimum = self.minimum.map_or(round_trip, |minimum| minimum.min(round_trip));
         self.minimum = Some(minimum);
         // An unchanged value was not measured again, as after a timeout (Karn's algorithm).
-        let measured = self.last.replace(round_trip) != Some(round_trip);
-        let full = measured && round_trip > minimum + queueing;
-        self.full_for = if full { self.full_for + span } else { Duration::ZERO };
+        if self.last.replace(round_trip) != Some(round_trip) {
+            let full = round_trip > minimum + queueing;
+            self.full_for = if full { self.full_for + span } else { Duration::ZERO };
+        }
     }
 
     /// Time for which the link has been full.

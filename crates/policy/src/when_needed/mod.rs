@@ -2,7 +2,7 @@
 //! the device's applications demand.
 //!
 //! A virtual queue estimates the data that has not arrived yet. Costly paths become regular once
-//! the preferred paths need longer than the deadline for it, and backup once it is empty.
+//! the preferred paths need longer than the deadline for it, and backup once they need half of it.
 //! Model, sources of the defaults, figures and limits: `docs/design/when-needed.md`.
 
 mod full_link;

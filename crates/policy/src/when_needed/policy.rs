@@ -9,11 +9,11 @@ use crate::{Action, DeviceState, InterfaceKind, PathState, Policy};
 use tracing::debug;
 use units::{Duration, Instant};
 
-/// Time between observations of the counters.
-const INTERVAL: Duration = Duration::from_millis(100);
+/// Time between observations of the counters: two in a round trip of 100 ms.
+const INTERVAL: Duration = Duration::from_millis(50);
 /// Time until a change of priority shows in the counters: a round trip, and the wait for an
 /// observation. The policy decides on the next change no sooner.
-const REACTION: Duration = Duration::from_millis(200);
+const REACTION: Duration = Duration::from_millis(150);
 /// Maximum of the deadline after false alarms, in deadlines.
 const MAX_PATIENCE: u64 = 8;
 
@@ -113,29 +113,35 @@ impl WhenNeededPolicy {
     }
 
     fn update_estimates(&mut self, now: Instant, state: &DeviceState, rates: &Rates, preferred_up: bool) {
-        let WhenNeeded { hold, memory, queueing, slack, enough, .. } = self.parameters;
+        let WhenNeeded { hold, queueing, slack, enough, .. } = self.parameters;
         let seconds = rates.span.as_secs_f64();
         let enough = enough.map_or(f64::INFINITY, |rate| rate.as_bps() as f64 / 8.0);
         // Repeated data is no demand.
         let max_demand = if self.stuck_paths.duplicates_expected(now, hold * 4) { 0.0 } else { enough };
-        self.queue.advance(rates.total(), rates.span, slack, memory, max_demand);
+        let is_shortage = self.regular.is_some();
+        self.queue.advance(rates.total(), rates.span, &self.parameters, is_shortage, max_demand);
         self.preferred_mean +=
             (rates.preferred - self.preferred_mean) * (seconds / hold.as_secs_f64()).min(1.0);
         let carries = rates.preferred > slack * self.queue.demand();
         if preferred_up {
             self.stuck_paths.record(now, carries, rates.span);
         }
-        // A path that carries almost nothing has no queue of present data.
-        let usable = carries && rates.preferred < enough;
+        // A path that carries almost nothing has no queue of present data. The virtual queue covers
+        // the demand that it knows.
+        let usable = carries && rates.preferred < enough && self.queue.bytes() == 0.0;
         let preferred = state.paths.iter().filter(|path| path.up && is_preferred(path.kind) && usable);
         self.full_link.record(preferred.filter_map(|path| path.srtt).min(), rates.span, queueing);
+    }
+
+    /// Bytes that the preferred paths carry in `span`.
+    fn preferred_bytes(&self, span: Duration) -> f64 {
+        self.preferred_mean.min(self.queue.demand()) * span.as_secs_f64()
     }
 
     /// True once the preferred paths need longer than the deadline for the queue, or have been full
     /// for as long.
     fn is_late(&self) -> bool {
-        let rate = self.preferred_mean.min(self.queue.demand());
-        let late = self.queue.bytes() > 0.0 && self.queue.bytes() >= rate * self.patience.as_secs_f64();
+        let late = self.queue.bytes() > 0.0 && self.queue.bytes() >= self.preferred_bytes(self.patience);
         late || self.full_link.full_for() >= self.patience
     }
 
@@ -147,17 +153,22 @@ impl WhenNeededPolicy {
             Some(Regular { is_probe: held == 0.0, since: now, held, helped: false, trial: Trial::new(now) });
     }
 
-    /// Makes costly paths backup once the queue is empty, or if they do not empty it.
+    /// Makes costly paths backup once the preferred paths need half of the deadline for the queue, or
+    /// if costly paths do not shorten it.
     fn consider_backup(&mut self, now: Instant, mut regular: Regular, rates: &Rates) {
-        let WhenNeeded { hold, memory, slack, .. } = self.parameters;
+        let WhenNeeded { deadline, hold, memory, slack, .. } = self.parameters;
         let Trial { since, peak_queue, costly_bytes, total_bytes } = regular.trial;
         let trial_s = now.since(since).as_secs_f64();
         let is_over = now.since(since) >= hold;
         let tolerance = slack * self.queue.demand() * trial_s;
         let used = costly_bytes > tolerance;
         let paid_soon = (rates.total() - self.queue.demand()).max(0.0) * REACTION.as_secs_f64();
-        let preferred_carry = rates.preferred > 0.0 || self.stuck_paths.are_reset();
-        if self.queue.bytes() <= paid_soon && preferred_carry && (is_over || !regular.is_probe) {
+        let left = self.preferred_bytes(deadline / 2);
+        // A reset will tell a silent path from a silent application.
+        if rates.preferred == 0.0 && !self.stuck_paths.are_reset() {
+            return;
+        }
+        if self.queue.bytes() <= paid_soon + left && (is_over || !regular.is_probe) {
             // A queue that the preferred paths have emptied themselves was a shortage too.
             self.make_backup(now, used || !regular.is_probe, regular.is_probe);
             return;
@@ -168,7 +179,8 @@ impl WhenNeededPolicy {
         let demand_met = total_bytes >= self.queue.served_rate(slack) * trial_s;
         let stands = self.queue.bytes() > peak_queue - tolerance;
         if (stands && (demand_met || !used)) || now.since(regular.since) >= memory {
-            self.queue.reset(total_bytes / trial_s);
+            // The trial may include the backlog, so that its rate exceeds the demand.
+            self.queue.reset(self.queue.demand().min(total_bytes / trial_s));
             self.make_backup(now, used || regular.helped, regular.is_probe);
             return;
         }
