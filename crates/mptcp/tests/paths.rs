@@ -1,6 +1,6 @@
 //! Subflows that open, close, fail and recover.
 
-use crate::pair::{CLIENT, Pair, PathModel, SERVER};
+use crate::pair::{CLIENT, Pair, PathModel, SERVER, Seen};
 use tandem_mptcp::{Config, Event, Failure, PathId, ResetReason, SchedulerKind};
 use units::{Duration, Instant};
 use wire::{Flags, MptcpSignal};
@@ -323,4 +323,30 @@ fn connection_without_a_subflow_fails_after_the_close_timeout() {
         assert_eq!(pair.saw(CLIENT, &Event::Failed(Failure::Removed)), close_timeout.is_some());
         assert_eq!(pair.ends.each_ref().map(tandem_mptcp::Endpoint::is_closed), [close_timeout.is_some(); 2]);
     }
+}
+
+#[test]
+fn backup_repeats_data_after_two_expiries_and_a_regular_subflow_after_one() {
+    // The second path dies while it carries data; the first is idle.
+    let first_repetition = |backup: bool| {
+        let mut paths = two_paths();
+        paths[1].outages.push((Instant::from_millis(1980), LONG));
+        let mut pair = Pair::new(1, Config::linux(), paths).keep_trace();
+        pair.connect();
+        pair.run_until(Instant::from_secs(1));
+        pair.ends[SERVER].set_priority(PathId(0), true);
+        pair.settle();
+        pair.run_until(Instant::from_millis(1990));
+        pair.to_write[SERVER] = 1000;
+        pair.settle();
+        if !backup {
+            pair.ends[SERVER].set_priority(PathId(0), false);
+        }
+        pair.run_until(Instant::from_secs(20));
+        assert_eq!(pair.read[CLIENT], 1000);
+        let over_first = |s: &&Seen| s.from == SERVER && s.path == PathId(0) && s.segment.payload.len > 0;
+        pair.trace.iter().find(over_first).expect("a repetition").at
+    };
+    let [regular, backup] = [false, true].map(first_repetition);
+    assert_eq!(backup.since(regular), Duration::from_millis(200));
 }

@@ -5,6 +5,7 @@
 use super::Endpoint;
 use super::timers::Timer;
 use crate::PathId;
+use crate::subflow::Subflow;
 use units::{Duration, Instant};
 use wire::Payload;
 
@@ -17,11 +18,13 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_millis(200);
 #[derive(Debug, Clone, Default)]
 pub(super) struct DataRetransmission(Vec<Progress>);
 
+/// Progress of a subflow as Linux counts it (`mptcp_pm_subflow_chk_stale`).
 #[derive(Debug, Clone, Copy, Default)]
 struct Progress {
-    /// When the subflow last received a segment, as of the last expiry.
+    /// When the subflow had last received a segment, as of the first expiry counted.
     heard: Instant,
-    /// Expiries in a row with data outstanding and nothing received.
+    /// Expiries in a row with data outstanding and nothing received (`stale_count`). The first one
+    /// counts even so.
     silent_expiries: u32,
 }
 
@@ -33,16 +36,18 @@ impl DataRetransmission {
             self.0.resize(i + 1, Progress::default());
         }
         let progress = &mut self.0[i];
-        if progress.heard == heard {
+        if progress.silent_expiries == 0 {
+            *progress = Progress { heard, silent_expiries: 1 };
+        } else if progress.heard == heard {
             progress.silent_expiries += 1;
         } else {
-            *progress = Progress { heard, silent_expiries: 0 };
+            progress.silent_expiries = 0;
         }
         progress.silent_expiries
     }
 
-    fn is_silent(&self, i: usize) -> bool {
-        self.0.get(i).is_some_and(|progress| progress.silent_expiries > 0)
+    fn silent_expiries(&self, i: usize) -> u32 {
+        self.0.get(i).map_or(0, |progress| progress.silent_expiries)
     }
 }
 
@@ -67,8 +72,8 @@ impl<P: Payload> Endpoint<P> {
 
     /// Longest remaining time of the subflows' own timers, without silent subflows.
     fn data_retransmission_timeout(&self, now: Instant) -> Duration {
-        let counts = |&(i, subflow): &(usize, &crate::subflow::Subflow<P>)| {
-            subflow.is_established() && !self.data_retransmission.is_silent(i)
+        let counts = |&(i, subflow): &(usize, &Subflow<P>)| {
+            subflow.is_established() && self.data_retransmission.silent_expiries(i) == 0
         };
         let subflows = self.subflows.iter().enumerate().filter(counts);
         let deadlines = subflows.filter_map(|(_, subflow)| subflow.sender().retransmission_deadline());
@@ -81,7 +86,7 @@ impl<P: Payload> Endpoint<P> {
         if !self.handshake.is_confirmed() {
             return self.restart_data_retransmission(now);
         }
-        let mut idle = None;
+        let (mut idle, mut idle_backup, mut least_silent) = (None, None, u32::MAX);
         for i in 0..self.subflows.len() {
             let subflow = &self.subflows[i];
             if !subflow.is_established() {
@@ -89,18 +94,22 @@ impl<P: Payload> Endpoint<P> {
             }
             if !subflow.sender().has_unsent_or_unacked() {
                 if !subflow.is_stale() && subflow.carries_data() {
-                    idle = idle.or(Some(i));
+                    let idle = if subflow.is_backup() { &mut idle_backup } else { &mut idle };
+                    idle.get_or_insert(i);
                 }
                 continue;
             }
             let silent = self.data_retransmission.record(i, subflow.last_heard());
+            least_silent = least_silent.min(silent);
             if silent > self.config.stale_after && !subflow.is_stale() && self.has_responsive(subflow.path())
             {
                 self.subflows[i].set_stale(true);
                 self.reinject(i, true);
             }
         }
-        if let Some(i) = idle
+        // A backup only if no other subflow makes progress.
+        let backup = idle_backup.filter(|_| least_silent > 1);
+        if let Some(i) = idle.or(backup)
             && !self.follow_fallback(now, i)
             && self.data_sender.repeat_first(&mut self.subflows[i], FRAGMENT_BYTES)
         {
@@ -111,9 +120,14 @@ impl<P: Payload> Endpoint<P> {
         self.restart_data_retransmission(now);
     }
 
-    /// A subflow other than that over `path` carries data and is not stale.
+    /// A subflow other than that over `path` carries data, is not stale and makes progress.
     fn has_responsive(&self, path: PathId) -> bool {
-        self.subflows.iter().any(|s| s.path() != path && s.carries_data() && !s.is_stale())
+        let max_silent = self.config.stale_after.saturating_sub(1).max(1);
+        let is_responsive = |s: &Subflow<P>| {
+            let silent = self.data_retransmission.silent_expiries(s.path().index());
+            s.carries_data() && !s.is_stale() && silent < max_silent
+        };
+        self.subflows.iter().any(|s| s.path() != path && is_responsive(s))
     }
 }
 
@@ -125,8 +139,9 @@ mod tests {
     fn received_segment_restarts_the_count() {
         let mut progress = DataRetransmission::default();
         let heard = Instant::from_secs(1);
-        assert_eq!([0; 3].map(|_| progress.record(1, heard)), [0, 1, 2]);
-        assert!(progress.is_silent(1) && !progress.is_silent(0));
-        assert_eq!(progress.record(1, Instant::from_secs(2)), 0);
+        assert_eq!([0; 3].map(|_| progress.record(1, heard)), [1, 2, 3]);
+        assert_eq!((progress.silent_expiries(1), progress.silent_expiries(0)), (3, 0));
+        let later = Instant::from_secs(2);
+        assert_eq!([0; 3].map(|_| progress.record(1, later)), [0, 1, 2]);
     }
 }
