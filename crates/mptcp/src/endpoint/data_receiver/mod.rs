@@ -166,10 +166,10 @@ impl<P: Payload> DataReceiver<P> {
     /// (RFC 9293, section 3.8.6.2.2).
     #[inline]
     pub(super) fn needs_window_update(&self) -> bool {
-        let buffer = self.autotune.buffer();
+        let largest = self.autotune.buffer().min(self.autotune.opened());
         let gain = self.window_to_offer() - self.advertised;
-        let min_gain = (buffer / 2).min(2 * self.mss);
-        let nearly_closed = self.advertised.saturating_sub(self.reorder.next()) < buffer / 2;
+        let min_gain = (largest / 2).min(2 * self.mss);
+        let nearly_closed = self.advertised.saturating_sub(self.reorder.next()) < largest / 2;
         nearly_closed && gain >= min_gain.max(1)
     }
 
@@ -282,6 +282,19 @@ mod tests {
         assert!(receiver.needs_window_update());
         receiver.advertise(6001);
         assert!(!receiver.needs_window_update());
+    }
+
+    #[test]
+    fn window_that_has_not_opened_to_the_buffer_is_not_nearly_closed() {
+        let config = Config { gradual_window: true, recv_buffer: 300_000, mss: 1000, ..Config::default() };
+        let mut receiver = DataReceiver::new(&config);
+        assert!(receiver.insert(1, Span::new(0, 10_000)));
+        receiver.read(10_000);
+        assert!(receiver.window_to_offer() >= receiver.advertised() + 2000);
+        assert!(!receiver.needs_window_update(), "five sixths of the window are open");
+        assert!(receiver.insert(10_001, Span::new(10_000, 30_000)));
+        receiver.read(30_000);
+        assert!(receiver.needs_window_update());
     }
 
     #[test]
