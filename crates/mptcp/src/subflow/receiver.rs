@@ -282,7 +282,7 @@ impl Receiver {
             || delay.is_zero();
         let in_order = matches!(arrival, Arrival::InOrder { filled: false });
         if at_once && in_order && acks.next_at > now {
-            acks.delayed_until = acks.next_at;
+            acks.delayed_until = acks.delayed_until.min(acks.next_at);
         } else if at_once {
             acks.due_now = true;
         } else if acks.delayed_until == Instant::MAX {
@@ -445,6 +445,19 @@ mod tests {
         assert_eq!(r.next, 41);
         assert!(!r.has_sack_blocks());
         assert_eq!(r.record(1, 11), Arrival::Duplicate);
+    }
+
+    #[test]
+    fn coalescing_does_not_postpone_an_earlier_acknowledgement() {
+        let config = Config { ack_coalescing: Duration::from_micros(50), ..Config::default() };
+        let mut r = Receiver { next: 1, ..Receiver::new(&config) };
+        let (start, delay) = (Instant::from_secs(1), Duration::from_micros(20));
+        r.on_ack_sent(start);
+        for n in 0..2 {
+            let arrival = r.record(1 + 1000 * n, 1001 + 1000 * n);
+            r.schedule_ack(start + Duration::from_micros(n), arrival, 1000, 1000, delay);
+        }
+        assert_eq!(r.delayed_ack_at(), start + delay);
     }
 
     #[test]
