@@ -227,7 +227,7 @@ mod tests {
     fn players_share_the_sizes_of_a_video() {
         let (rates, sizes) = (vec![Bitrate::from_mbps(1.0)], vec![vec![Bytes::new(5)]; 2]);
         let manifest = Manifest::new(Duration::from_millis(2000), rates, sizes).unwrap();
-        assert!(core::ptr::eq(&*manifest.clone().sizes, &*manifest.sizes));
+        assert!(Arc::ptr_eq(&manifest.clone().sizes, &manifest.sizes));
     }
 
     fn read(text: &str) -> Result<Manifest, String> {

@@ -4,12 +4,18 @@ use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_mai
 use std::hint::black_box;
 use std::sync::Arc;
 use tandem_link::{
-    Cell, CellConfig, CellKind, ChannelModel, Delay, Link, LinkConfig, Load, Loss, Rate, StationConfig, Trace,
+    Cell, CellConfig, CellKind, CellStation, ChannelModel, Delay, Link, LinkConfig, Load, Loss, Rate, Sender,
+    StationConfig, Trace,
 };
 use units::{Bitrate, Duration, Instant, Probability, Seed};
 
 /// Packets per iteration.
 const PACKETS: u64 = 10_000;
+
+/// A downlink of a cell.
+fn station() -> CellStation {
+    CellStation { config: StationConfig::default(), sender: Sender::AccessPoint, seed: Seed::new(1) }
+}
 
 /// As large as a segment of the simulator.
 type Item = [u64; 12];
@@ -75,7 +81,7 @@ fn cells(c: &mut Criterion) {
             CellConfig { kind, rate: Bitrate::from_bps(110_000_000), others, ..CellConfig::default() };
         group.bench_function(name, |b| {
             b.iter_batched_ref(
-                || Cell::<Item>::new(&config, &[StationConfig::default()], Seed::new(1)),
+                || Cell::<Item>::new(&config, &[station()], Seed::new(1)),
                 |cell| {
                     let mut now = Instant::ZERO;
                     for i in 0..PACKETS {

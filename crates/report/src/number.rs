@@ -16,8 +16,9 @@ const STUDENT_T: [f64; 30] = [
 fn student_t(degrees_of_freedom: usize) -> f64 {
     const Z: f64 = 1.959_964;
     let n = degrees_of_freedom as f64;
-    let first = (Z.powi(3) + Z) / 4.0;
-    let second = (5.0 * Z.powi(5) + 16.0 * Z.powi(3) + 3.0 * Z) / 96.0;
+    let square = Z * Z;
+    let first = Z * (square + 1.0) / 4.0;
+    let second = Z * ((5.0 * square + 16.0) * square + 3.0) / 96.0;
     STUDENT_T.get(degrees_of_freedom - 1).copied().unwrap_or(Z + first / n + second / (n * n))
 }
 

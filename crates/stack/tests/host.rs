@@ -81,8 +81,8 @@ fn socket_waits_for_memory_to_write_and_not_after_its_end() {
     let config = Config { send_buffer: 1 << 20, ..Config::default() };
     let socket = connect(&running, &mut peers, config);
     // The peer does not answer any more.
-    assert_eq!(socket.write(&[0; 20_000]).expect("space"), 20_000);
-    let refused = socket.write(&[0; 20_000]).map_err(|error| error.kind());
+    assert_eq!(socket.write(&vec![0; 20_000]).expect("space"), 20_000);
+    let refused = socket.write(&vec![0; 20_000]).map_err(|error| error.kind());
     assert_eq!(refused, Err(ErrorKind::WouldBlock));
     let begun = time::Instant::now();
     socket.wait(Interest::Write, Duration::from_millis(300));

@@ -139,12 +139,11 @@ impl<T: Clone> Wifi<T> {
             sender = downlink;
         }
         let attached = self.stations.len();
-        let (rate, size) = match self.stations.get(sender) {
-            Some(station) => (station.rate, station.head().unwrap_or(0)),
-            None => {
-                let load = sender - attached;
-                (self.loads.link_rate(load).unwrap_or(self.rate), self.loads.size(load))
-            }
+        let (rate, size) = if let Some(station) = self.stations.get(sender) {
+            (station.rate, station.head().unwrap_or(0))
+        } else {
+            let load = sender - attached;
+            (self.loads.link_rate(load).unwrap_or(self.rate), self.loads.size(load))
         };
         let end = now + self.overhead + rate.time_for(Bytes::new(u64::from(size)));
         let more = if let Some(station) = self.stations.get_mut(sender) {
