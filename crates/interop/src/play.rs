@@ -135,6 +135,9 @@ impl Game<'_> {
                 Ok(())
             }
             Action::SetBackup { client } => {
+                // Linux repeats its join until the peer acknowledges it, and has no room for
+                // MP_PRIO until then.
+                std::thread::sleep(PAUSE);
                 self.host(client).set_backup()?;
                 self.wait("no MP_PRIO", |game| game.other(client).saw_priority())
             }
