@@ -1,11 +1,10 @@
 //! `tandem serve` under load, kills and a full disk, and its systemd unit.
 
 use crate::play::{Serving, request};
-use crate::support::{Place, tandem_path};
+use crate::support::{Place, service_reports, tandem_path};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader};
-use std::os::unix::net::UnixDatagram;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -140,13 +139,7 @@ fn needs_root_full_disk_refuses_records_until_there_is_room() {
 fn collector_reports_its_state_to_the_service_manager() {
     let place = Place::new();
     let path = place.path().join("notify.sock");
-    let manager = UnixDatagram::bind(&path).expect("the folder is ours");
-    manager.set_read_timeout(Some(Duration::from_secs(20))).expect("a socket");
-    let report = || {
-        let mut buffer = [0; 256];
-        let length = manager.recv(&mut buffer).expect("a report in time");
-        String::from_utf8_lossy(&buffer[..length]).trim().to_owned()
-    };
+    let report = service_reports(&path);
     let mut command = place.command(&["-q", "serve", "--listen", "127.0.0.1:0"]);
     let serving = Serving::run(command.env("NOTIFY_SOCKET", &path).env("WATCHDOG_USEC", "400000"));
     assert_eq!([report(), report(), report()], ["READY=1", "WATCHDOG=1", "WATCHDOG=1"]);

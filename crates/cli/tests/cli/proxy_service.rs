@@ -1,28 +1,21 @@
 //! `tandem proxy` as a service: reports to the service manager, and its log as JSON.
 
 use crate::proxy::{configured, running, until};
-use crate::support::tandem_path;
+use crate::support::{service_reports, tandem_path};
 use serde_json::Value;
-use std::os::unix::net::UnixDatagram;
 use std::time::Duration;
 
 #[test]
 fn proxy_reports_its_state_to_the_service_manager() {
     let place = configured("");
     let path = place.path().join("notify.sock");
-    let manager = UnixDatagram::bind(&path).expect("the folder is ours");
-    manager.set_read_timeout(Some(Duration::from_secs(20))).expect("a socket");
-    let receive = || {
-        let mut buffer = [0; 256];
-        let length = manager.recv(&mut buffer).expect("a report in time");
-        String::from_utf8_lossy(&buffer[..length]).into_owned()
-    };
+    let receive = service_reports(&path);
     let receive_until = |wanted: &str| while !receive().contains(wanted) {};
     let socket = format!("NOTIFY_SOCKET={}", path.display());
     let program = tandem_path().to_string_lossy();
     let command = ["env", &socket, "WATCHDOG_USEC=400000", &program, "proxy", "--config", "proxy.toml"];
     let mut proxy = running(place, &command);
-    assert_eq!(receive().trim(), "READY=1");
+    assert_eq!(receive(), "READY=1");
     receive_until("WATCHDOG=1");
     receive_until("WATCHDOG=1");
     proxy.signal("HUP");

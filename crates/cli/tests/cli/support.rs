@@ -1,8 +1,10 @@
 //! Runs the program in a temporary folder.
 
 use std::fs;
+use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 /// The scenario of most tests: two paths, one over a trace, with losses.
 pub(crate) const TINY: &str = include_str!("../data/tiny.toml");
@@ -123,4 +125,15 @@ pub(crate) fn process_stat(id: u32) -> Vec<String> {
 /// Processor time of a process in clock ticks of 10 ms.
 pub(crate) fn processor_ticks(id: u32) -> u64 {
     process_stat(id)[11..13].iter().map(|field| field.parse::<u64>().expect("a number")).sum()
+}
+
+/// Stands for the service manager: the next report of a daemon at the socket `path`, whenever called.
+pub(crate) fn service_reports(path: &Path) -> impl Fn() -> String + use<> {
+    let manager = UnixDatagram::bind(path).expect("the folder is ours");
+    manager.set_read_timeout(Some(Duration::from_secs(20))).expect("a socket");
+    move || {
+        let mut buffer = [0; 256];
+        let length = manager.recv(&mut buffer).expect("a report in time");
+        String::from_utf8_lossy(&buffer[..length]).trim().to_owned()
+    }
 }
