@@ -1,9 +1,9 @@
 //! Start, reload, restart and end of the agent on a real kernel.
 
 use super::testnet::{Agent, ip, port, stop, until, with_testnet};
+use crate::support::service_reports;
 use linux::pm::{Endpoint, Limits};
 use linux::route::Route;
-use std::os::unix::net::UnixDatagram;
 use std::thread;
 use std::time::Duration;
 
@@ -221,18 +221,12 @@ fn agent_reports_to_its_service_manager() {
     with_testnet(|net| {
         net.configure("none", "");
         let path = net.place.path().join("notify.sock");
-        let manager = UnixDatagram::bind(&path).expect("the folder is ours");
-        manager.set_read_timeout(Some(Duration::from_secs(20))).expect("a socket");
+        let report = service_reports(&path);
         let agent = net.device.run(|| {
             let mut command = net.place.command(&["agent", "--config", "agent.toml"]);
             command.env("NOTIFY_SOCKET", &path).env("WATCHDOG_USEC", "2000000");
             Ok::<_, linux::Error>(Agent(command.spawn().expect("the program starts")))
         })?;
-        let report = || {
-            let mut buffer = [0; 256];
-            let length = manager.recv(&mut buffer).expect("a report in time");
-            String::from_utf8_lossy(&buffer[..length]).trim().to_owned()
-        };
         assert_eq!(report(), "READY=1");
         assert!(agent::status::query(&net.socket(), "/metrics").is_ok(), "ready means that it answers");
         assert_eq!([report(), report()], ["WATCHDOG=1", "WATCHDOG=1"]);
