@@ -2,8 +2,8 @@
 
 use crate::display::megabytes;
 use crate::stats;
-use sim::{Crowd, Experiment, Outcome};
-use traffic::Kind;
+use sim::{ConnectionOutcome, Crowd, Experiment, Outcome};
+use traffic::{Kind, TrafficConfig};
 use units::Instant;
 
 /// A quantity of one device.
@@ -75,15 +75,22 @@ pub(crate) fn starts(device: &Experiment) -> bool {
     device.traffic.iter().any(|config| config.start < end) || device.background.iter().any(|f| f.start < end)
 }
 
+/// The connections that start within the run, with their traffic.
+fn started<'a>(
+    device: &'a Experiment,
+    outcome: &'a Outcome,
+) -> impl Iterator<Item = (&'a TrafficConfig, &'a ConnectionOutcome)> + Clone {
+    let end = Instant::ZERO + device.duration;
+    device.traffic.iter().zip(&outcome.connections).filter(move |(config, _)| config.start < end)
+}
+
 impl Measure {
     /// Value of a device; `None` if it never starts, or has no such value.
     pub(crate) fn of(&self, device: &Experiment, outcome: &Outcome) -> Option<f64> {
         if !starts(device) {
             return None;
         }
-        let end = Instant::ZERO + device.duration;
-        let started =
-            device.traffic.iter().zip(&outcome.connections).filter(|(config, _)| config.start < end);
+        let started = started(device, outcome);
         let files = started.clone().filter(|(config, _)| matches!(config.kind, Kind::File { .. }));
         let connections = started.map(|(_, connection)| connection);
         let sessions = || connections.clone().filter_map(|connection| connection.video.as_ref());
@@ -111,9 +118,7 @@ impl Measure {
 
     /// Whether what is measured had not ended with the run, so that the value is a lower bound.
     pub(crate) fn is_unfinished(&self, device: &Experiment, outcome: &Outcome) -> bool {
-        let end = Instant::ZERO + device.duration;
-        let mut started =
-            device.traffic.iter().zip(&outcome.connections).filter(|(config, _)| config.start < end);
+        let mut started = started(device, outcome);
         match self.quantity {
             Quantity::Completion => started.any(|(config, connection)| {
                 matches!(config.kind, Kind::File { .. }) && connection.completed_s.is_none()

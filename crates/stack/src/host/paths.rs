@@ -150,8 +150,8 @@ impl LocalPaths {
     }
 }
 
-/// Opens a subflow over an interface, unless there is one or it was refused. The stack refuses it while the connection
-/// cannot be joined.
+/// Opens a subflow over an interface, unless there is one or it was refused. The stack refuses it
+/// while the connection cannot be joined.
 fn join(
     now: Instant,
     stack: &mut Stack,
