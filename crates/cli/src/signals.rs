@@ -1,15 +1,23 @@
 //! Signals that end a command.
 //!
-//! A signal sets a flag, which the loops of the commands poll; a second one ends the program at
-//! once, should a loop be stuck. A command with an end of its own that a signal ended earlier exits
-//! with 128 plus the number of the signal, as shells report it; a daemon exits with 0. `tokio::signal` would need a runtime in every command and has no
-//! such default action.
+//! A signal sets a flag, which the loops of the commands poll. A later one ends the program at once,
+//! should a loop be stuck. A command with an end of its own that a signal ended earlier exits with
+//! 128 plus the number of the signal, as shells report it; a daemon exits with 0.
+//!
+//! `tokio::signal` would need a runtime in every command, and has no such default action.
 
 use crate::failure::Failure;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use std::io;
+use std::io::{self, Read};
+use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
+use std::thread;
+use std::time::Duration;
+
+/// Signals within this time of the first one are the same request. `timeout` sends one to the
+/// program and one to its process group; a terminal and a wrapper can both pass on a Ctrl-C.
+const SAME_REQUEST: Duration = Duration::from_millis(300);
 
 /// Number of the signal that asked a command with an end of its own to stop; 0 without one.
 static CAUGHT: LazyLock<Arc<AtomicUsize>> = LazyLock::new(Arc::default);
@@ -54,12 +62,23 @@ pub(crate) fn daemon_flags(is_service: bool) -> Result<(Arc<AtomicBool>, Arc<Ato
 }
 
 fn stop_flag_on(signals: &[i32]) -> Result<Arc<AtomicBool>, Failure> {
-    let stop = Arc::new(AtomicBool::new(false));
-    for &signal in signals {
-        signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&stop))
-            .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&stop)))
-            .map_err(|error| failure(&error))?;
-    }
+    let (stop, is_late) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    let register = || {
+        let (mut first, pipe) = UnixStream::pair()?;
+        for &signal in signals {
+            signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&is_late))?;
+            signal_hook::flag::register(signal, Arc::clone(&stop))?;
+            signal_hook::low_level::pipe::register(signal, pipe.try_clone()?)?;
+        }
+        let is_late = Arc::clone(&is_late);
+        thread::Builder::new().name("signals".to_owned()).spawn(move || {
+            if first.read_exact(&mut [0]).is_ok() {
+                thread::sleep(SAME_REQUEST);
+                is_late.store(true, Ordering::Relaxed);
+            }
+        })
+    };
+    register().map_err(|error| failure(&error))?;
     Ok(stop)
 }
 

@@ -148,6 +148,28 @@ fn proxy_reloads_on_sighup_and_drains_on_sigterm() {
     assert!(running.status().is_none());
 }
 
+/// As `timeout` sends them: one to the program, one to its process group.
+#[test]
+fn two_signals_at_once_are_one_request_and_a_later_one_ends_at_once() {
+    let server = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let to = server.local_addr().expect("an address");
+    for (later, code) in [(false, 0), (true, 143)] {
+        let mut running = begin(configured(""));
+        let (going, _) = running.tunnel(to);
+        // Two different signals, because pending ones of one kind are delivered once.
+        let both = format!("kill -s INT {0}; kill -s TERM {0}", running.id());
+        assert!(Command::new("sh").args(["-c", &both]).status().expect("there is a shell").success());
+        until("it drains", || running.status().is_none_or(|status| status["draining"] == true));
+        if later {
+            thread::sleep(Duration::from_millis(500));
+            running.signal("TERM");
+        } else {
+            drop(going);
+        }
+        assert_eq!(running.child.wait().expect("it ends").code(), Some(code));
+    }
+}
+
 #[test]
 fn refusal_of_the_upstream_is_answered_and_logged_with_its_reason() {
     let far = begin(configured(""));
