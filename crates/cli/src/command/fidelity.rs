@@ -1,15 +1,17 @@
 //! `tandem fidelity`.
 
 use crate::arguments::Fidelity;
-use crate::failure::Failure;
+use crate::failure::{Failure, reason};
 use crate::folder::Folder;
 use crate::output::{self, Terminal};
 use crate::provenance::Provenance;
 use crate::{kernel, progress, signals};
-use experiments::fidelity::{Case, CaseResult, Measurements, cases, measured};
+use experiments::fidelity::{Case, CaseResult, Measurements, Recorded, cases, measured};
 use experiments::parallel;
+use scenario::InputFile;
 use sim::Outcome;
 use std::fs;
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,41 +19,33 @@ use units::Seed;
 
 pub(crate) fn run(arguments: &Fidelity, terminal: Terminal) -> Result<(), Failure> {
     let folder = Folder::plan(arguments.out.as_deref().unwrap_or(Path::new("tandem-out/fidelity")))?;
-    let cases = selected_cases(arguments)?;
-    let made_by = provenance(arguments, &cases);
+    let mut cases = selected_cases(arguments)?;
+    let earlier = arguments.kernel.as_deref().map(Earlier::read).transpose()?;
+    if let Some(earlier) = &earlier {
+        earlier.keep_known(&mut cases, terminal)?;
+    }
+    let made_by = provenance(arguments, &cases, earlier.as_ref());
     let folder = folder.made_by(&made_by);
     let stop = signals::stop_flag()?;
-    let cores = parallel::jobs(None);
-    // One scenario per core, so that scenarios do not slow down each other.
-    let jobs = arguments.jobs.unwrap_or(cores);
-    // Each run of each scenario is a job with its own seed, from which the links draw losses.
-    let runs: Vec<(&Case, u64)> =
-        cases.iter().flat_map(|case| (0..u64::from(arguments.runs)).map(move |run| (case, run))).collect();
-    let bar = progress::bar(terminal, runs.len() as u64, "on the kernel");
-    bar.tick();
-    let on_kernel = parallel::map(jobs, &runs, &|done| bar.set_position(done as u64), |(case, run)| {
-        run_on_kernel(case, *run, &stop)
-    });
-    bar.finish_and_clear();
-    let on_kernel: Vec<Outcome> = on_kernel.into_iter().collect::<Result<_, _>>()?;
-
-    let bar = progress::bar(terminal, cases.len() as u64, "in simulation");
-    let simulated = parallel::map(cores, &cases, &|done| bar.set_position(done as u64), |case| {
-        let first = case.scenario.experiment.seed.get();
-        let seeds = first..first + u64::from(arguments.seeds);
-        let outcomes: Vec<Outcome> =
-            seeds.map(|seed| sim::run(&case.scenario.with_seed(Seed::new(seed)))).collect();
-        Measurements::of(&outcomes)
-    });
-    bar.finish_and_clear();
-    let kernels = on_kernel.chunks(arguments.runs as usize).map(Measurements::of);
-    let compared = cases.into_iter().zip(simulated).zip(kernels);
+    let (kernel, release, runs) = match earlier {
+        Some(Earlier { recorded, .. }) => {
+            let figures = cases.iter().filter_map(|case| recorded.figures(case).cloned()).collect();
+            (figures, recorded.release, recorded.runs)
+        }
+        None => (
+            measure_kernel(arguments, &cases, &stop, terminal)?,
+            linux::clock::kernel_release(),
+            u64::from(arguments.runs),
+        ),
+    };
+    let simulated = simulate(arguments, &cases, terminal);
+    let compared = cases.into_iter().zip(simulated).zip(kernel);
     let fidelity = experiments::fidelity::Fidelity {
         compared: compared
             .map(|((case, simulated), kernel)| CaseResult { case, simulated, kernel })
             .collect(),
-        release: linux::clock::kernel_release(),
-        runs: [u64::from(arguments.seeds), u64::from(arguments.runs)],
+        release,
+        runs: [u64::from(arguments.seeds), runs],
     };
 
     let mut json = fidelity.to_json();
@@ -66,13 +60,90 @@ pub(crate) fn run(arguments: &Fidelity, terminal: Terminal) -> Result<(), Failur
     printed
 }
 
+/// Each run of each scenario is a job with its own seed, from which the links draw losses.
+fn measure_kernel(
+    arguments: &Fidelity,
+    cases: &[Case],
+    stop: &Arc<AtomicBool>,
+    terminal: Terminal,
+) -> Result<Vec<Measurements>, Failure> {
+    // The emulator and both ends of a scenario need two cores.
+    let half = NonZeroUsize::new(parallel::jobs(None).get() / 2).unwrap_or(NonZeroUsize::MIN);
+    let jobs = arguments.jobs.unwrap_or(half);
+    let runs: Vec<(&Case, u64)> =
+        cases.iter().flat_map(|case| (0..u64::from(arguments.runs)).map(move |run| (case, run))).collect();
+    let bar = progress::bar(terminal, runs.len() as u64, "on the kernel");
+    bar.tick();
+    let outcomes = parallel::map(jobs, &runs, &|done| bar.set_position(done as u64), |(case, run)| {
+        run_on_kernel(case, *run, stop)
+    });
+    bar.finish_and_clear();
+    let outcomes: Vec<Outcome> = outcomes.into_iter().collect::<Result<_, _>>()?;
+    Ok(outcomes.chunks(arguments.runs as usize).map(Measurements::of).collect())
+}
+
+fn simulate(arguments: &Fidelity, cases: &[Case], terminal: Terminal) -> Vec<Measurements> {
+    let bar = progress::bar(terminal, cases.len() as u64, "in simulation");
+    let cores = parallel::jobs(None);
+    let simulated = parallel::map(cores, cases, &|done| bar.set_position(done as u64), |case| {
+        let first = case.scenario.experiment.seed.get();
+        let seeds = first..first + u64::from(arguments.seeds);
+        let outcomes: Vec<Outcome> =
+            seeds.map(|seed| sim::run(&case.scenario.with_seed(Seed::new(seed)))).collect();
+        Measurements::of(&outcomes)
+    });
+    bar.finish_and_clear();
+    simulated
+}
+
+/// The file of `--kernel`.
+struct Earlier {
+    recorded: Recorded,
+    file: InputFile,
+}
+
+impl Earlier {
+    fn read(path: &Path) -> Result<Self, Failure> {
+        let name = path.display().to_string();
+        let unreadable = |why: String| Failure::Unreadable {
+            message: format!("--kernel: {name}: {why}"),
+            hint: "it takes a result.json of `tandem fidelity`".to_owned(),
+        };
+        let text = fs::read_to_string(path).map_err(|error| unreadable(reason(&error)))?;
+        let recorded = Recorded::parse(&text).map_err(unreadable)?;
+        let file = InputFile::new(name, text.as_bytes());
+        Ok(Self { recorded, file })
+    }
+
+    /// Leaves out the scenarios that the kernel did not run.
+    fn keep_known(&self, cases: &mut Vec<Case>, terminal: Terminal) -> Result<(), Failure> {
+        let (selected, name) = (cases.len(), &self.file.name);
+        cases.retain(|case| self.recorded.figures(case).is_some());
+        if cases.is_empty() {
+            return Err(Failure::Unreadable {
+                message: format!("--kernel: {name} has none of the {selected} selected scenarios"),
+                hint: "scenarios are compared by name and text; `sudo tandem fidelity` runs them".to_owned(),
+            });
+        }
+        if cases.len() < selected {
+            let left_out = selected - cases.len();
+            terminal
+                .note(&format!("{left_out} of {selected} scenarios are left out: they are not in {name}"));
+        }
+        Ok(())
+    }
+}
+
 /// Everything that determines the results, apart from the kernel.
-fn provenance(arguments: &Fidelity, cases: &[Case]) -> Provenance {
-    let made_by =
+fn provenance(arguments: &Fidelity, cases: &[Case], earlier: Option<&Earlier>) -> Provenance {
+    let mut made_by =
         cases.iter().fold(Provenance::new("fidelity"), |made_by, case| made_by.files_of(&case.scenario));
+    if let Some(earlier) = earlier {
+        made_by = made_by.file(earlier.file.clone());
+    }
     made_by
         .option("--only", &arguments.only)
-        .option("--runs", [arguments.runs])
+        .option("--runs", earlier.is_none().then_some(arguments.runs))
         .option("--seeds", [arguments.seeds])
         .flag("--traces", arguments.traces.is_some())
 }

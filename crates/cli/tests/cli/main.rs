@@ -12,6 +12,7 @@ mod crowd;
 mod dataset;
 mod delay;
 mod emulate;
+mod fidelity;
 mod first_steps;
 mod folder;
 mod handbook;

@@ -14,9 +14,6 @@ pub struct Case {
     pub group: &'static str,
     /// The parsed scenario.
     pub scenario: Scenario,
-    /// The kernel's figure depends on the speed of the machine: the acknowledgements of its receiver
-    /// just fill the uplink. Such a case is shown, and does not count.
-    pub depends_on_machine: bool,
 }
 
 /// A path of a case.
@@ -121,7 +118,7 @@ pub fn measured(files: &dyn Files) -> Vec<Case> {
     let pairs = pairs.iter().filter_map(|(name, wifi, lte)| {
         let text = text(&[path(wifi, 30), path(lte, 70)], Settings { seconds: 20, ..PLAIN });
         let scenario = Scenario::parse(name, &text, files).ok()?;
-        Some(Case { name: (*name).to_owned(), group: TWO, scenario, depends_on_machine: false })
+        Some(Case { name: (*name).to_owned(), group: TWO, scenario })
     });
     pairs.collect()
 }
@@ -144,7 +141,7 @@ fn build(group: &'static str, name: &str, paths: &[PathText<'_>], settings: Sett
 pub(super) fn parse(group: &'static str, name: &str, text: &str) -> Case {
     let no_files = |_: &str| Err("these scenarios read no files".to_owned());
     let scenario = Scenario::parse(name, text, &no_files).expect("a test parses every case");
-    Case { name: name.to_owned(), group, scenario, depends_on_machine: false }
+    Case { name: name.to_owned(), group, scenario }
 }
 
 fn text(paths: &[PathText<'_>], settings: Settings<'_>) -> String {

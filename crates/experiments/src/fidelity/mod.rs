@@ -2,15 +2,22 @@
 
 mod cases;
 mod generated;
+mod recorded;
 mod tables;
 
 pub use cases::{Case, cases, measured};
+pub use recorded::Recorded;
 
 use crate::page::kernel_footer;
 use crate::stats::mean;
 use report::{Page, Section, Table};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
 use sim::Outcome;
+
+/// Spread of the kernel's own runs, relative to the smallest, above which they say too little about
+/// an error of 5 %.
+pub const MAX_KERNEL_SPREAD: f64 = 0.10;
 
 /// Results of a scenario in simulation and on the kernel.
 #[derive(Debug, Clone)]
@@ -24,7 +31,7 @@ pub struct CaseResult {
 }
 
 /// Quantities compared between simulation and kernel.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Measurements {
     /// Goodput of the connection, in Mbit/s.
     pub goodput_mbps: f64,
@@ -32,6 +39,7 @@ pub struct Measurements {
     pub paths_mbps: Vec<f64>,
     /// Time from the start to the last byte, in seconds; NaN unless the transfer completed in
     /// every run.
+    #[serde(serialize_with = "as_option", deserialize_with = "from_option")]
     pub completed_s: f64,
     /// Smallest and largest goodput of the runs, in Mbit/s.
     pub range_mbps: [f64; 2],
@@ -62,10 +70,24 @@ impl Measurements {
     }
 }
 
+fn as_option<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    value.is_finite().then_some(value).serialize(serializer)
+}
+
+fn from_option<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or(f64::NAN))
+}
+
 impl CaseResult {
     /// Relative error of the simulator's goodput: 0.05 means 5 % above the kernel's.
     pub fn error(&self) -> f64 {
         self.simulated.goodput_mbps / self.kernel.goodput_mbps - 1.0
+    }
+
+    /// The kernel's own runs agree within [`MAX_KERNEL_SPREAD`]. A single run always does.
+    pub fn kernel_agrees(&self) -> bool {
+        let [low, high] = self.kernel.range_mbps;
+        high <= low * (1.0 + MAX_KERNEL_SPREAD)
     }
 }
 
@@ -80,23 +102,51 @@ pub struct Fidelity {
     pub runs: [u64; 2],
 }
 
-impl Fidelity {
-    /// Scenarios that count: not those that depend on the machine.
-    fn counted(&self) -> impl Iterator<Item = &CaseResult> {
-        self.compared.iter().filter(|each| !each.case.depends_on_machine)
+/// Magnitudes of the relative errors of some scenarios ([`CaseResult::error`]).
+#[derive(Debug, Clone)]
+pub struct Errors(Vec<f64>);
+
+impl Errors {
+    fn of<'a>(results: impl Iterator<Item = &'a CaseResult>) -> Self {
+        let mut errors: Vec<f64> = results.map(|each| each.error().abs()).collect();
+        errors.sort_unstable_by(f64::total_cmp);
+        Self(errors)
     }
 
-    /// Median and maximum of the magnitude of the relative errors ([`CaseResult::error`]) of the
-    /// scenarios that count; NaN without any.
-    pub fn errors(&self) -> [f64; 2] {
-        let mut errors: Vec<f64> = self.counted().map(|each| each.error().abs()).collect();
-        errors.sort_unstable_by(f64::total_cmp);
-        let median = match errors.len() {
+    /// Number of scenarios.
+    pub fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Median; NaN without any scenario.
+    pub fn median(&self) -> f64 {
+        match self.0.len() {
             0 => f64::NAN,
-            n if n % 2 == 1 => errors[n / 2],
-            n => f64::midpoint(errors[n / 2 - 1], errors[n / 2]),
-        };
-        [median, errors.last().copied().unwrap_or(f64::NAN)]
+            n if n % 2 == 1 => self.0[n / 2],
+            n => f64::midpoint(self.0[n / 2 - 1], self.0[n / 2]),
+        }
+    }
+
+    /// Largest error; NaN without any scenario.
+    pub fn largest(&self) -> f64 {
+        self.0.last().copied().unwrap_or(f64::NAN)
+    }
+
+    /// Number of errors up to `bound`.
+    pub fn within(&self, bound: f64) -> usize {
+        self.0.iter().filter(|&&error| error <= bound).count()
+    }
+}
+
+impl Fidelity {
+    /// Errors of all scenarios.
+    pub fn errors(&self) -> Errors {
+        Errors::of(self.compared.iter())
+    }
+
+    /// Errors of the scenarios in which the kernel's own runs agree.
+    pub fn errors_of_steady(&self) -> Errors {
+        Errors::of(self.compared.iter().filter(|each| each.kernel_agrees()))
     }
 
     /// The table of scenarios, then the summary.
@@ -106,15 +156,7 @@ impl Fidelity {
 
     /// Contents of `result.json`.
     pub fn to_json(&self) -> Value {
-        let [median, largest] = self.errors();
-        let figures = |figures: &Measurements| {
-            json!({
-                "goodput_mbps": figures.goodput_mbps,
-                "paths_mbps": figures.paths_mbps,
-                "completed_s": figures.completed_s.is_finite().then_some(figures.completed_s),
-                "range_mbps": figures.range_mbps,
-            })
-        };
+        let (all, steady) = (self.errors(), self.errors_of_steady());
         let cases: Vec<Value> = self
             .compared
             .iter()
@@ -122,10 +164,11 @@ impl Fidelity {
                 json!({
                     "name": each.case.name,
                     "group": each.case.group,
-                    "simulated": figures(&each.simulated),
-                    "kernel": figures(&each.kernel),
+                    "scenario": each.case.scenario.source,
+                    "simulated": each.simulated,
+                    "kernel": each.kernel,
                     "error": each.error(),
-                    "depends_on_machine": each.case.depends_on_machine,
+                    "kernel_agrees": each.kernel_agrees(),
                 })
             })
             .collect();
@@ -135,15 +178,17 @@ impl Fidelity {
             "kernel": self.release,
             "seeds": self.runs[0],
             "kernel_runs": self.runs[1],
-            "median_error": median,
-            "largest_error": largest,
+            "median_error": all.median(),
+            "largest_error": all.largest(),
+            "median_error_where_kernel_agrees": steady.median(),
+            "largest_error_where_kernel_agrees": steady.largest(),
             "cases": cases,
         })
     }
 
     /// Report with the tables and the source of every scenario.
     pub fn page(&self) -> Page {
-        let [median, largest] = self.errors();
+        let errors = self.errors();
         let mut section = Section::new("Results by scenario");
         for table in self.tables() {
             section = section.table(table);
@@ -156,10 +201,10 @@ impl Fidelity {
             .lead(format!(
                 "{} scenarios ran in simulation and on Linux {}. The median error of the simulated goodput is {:.1} %, \
                  the largest {:.1} %.",
-                self.counted().count(),
+                errors.count(),
                 self.release,
-                100.0 * median,
-                100.0 * largest,
+                100.0 * errors.median(),
+                100.0 * errors.largest(),
             ))
             .section(section)
             .section(scenarios)

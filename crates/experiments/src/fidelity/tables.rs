@@ -1,6 +1,6 @@
 //! Tables of the fidelity matrix.
 
-use super::{CaseResult, Fidelity};
+use super::{CaseResult, Errors, Fidelity, MAX_KERNEL_SPREAD};
 use report::{Cell, Column, Row, Table, Tone};
 
 /// Error above which a result is marked as bad.
@@ -11,31 +11,39 @@ pub(super) fn tables(fidelity: &Fidelity) -> Vec<Table> {
 }
 
 fn summary(fidelity: &Fidelity) -> Table {
-    let [median, largest] = fidelity.errors();
-    let within = |bound: f64| fidelity.counted().filter(|each| each.error().abs() <= bound).count();
-    Table::new("Summary")
+    let row = |name: String, errors: &Errors| {
+        Row::new([
+            Cell::text(name),
+            Cell::number(errors.count() as f64, 0),
+            Cell::number(100.0 * errors.median(), 1),
+            Cell::number(100.0 * errors.largest(), 1),
+            Cell::number(errors.within(0.05) as f64, 0),
+            Cell::number(errors.within(0.10) as f64, 0),
+            Cell::number(errors.within(MAX_GOOD_ERROR) as f64, 0),
+        ])
+    };
+    let spread = 100.0 * MAX_KERNEL_SPREAD;
+    let mut table = Table::new("Summary")
+        .column(Column::text(""))
         .column(Column::number("scenarios"))
         .column(Column::number("median error").unit("%"))
         .column(Column::number("largest").unit("%"))
         .column(Column::number("within 5 %"))
         .column(Column::number("within 10 %"))
         .column(Column::number("within 15 %"))
-        .row(Row::new([
-            Cell::number(fidelity.counted().count() as f64, 0),
-            Cell::number(100.0 * median, 1),
-            Cell::number(100.0 * largest, 1),
-            Cell::number(within(0.05) as f64, 0),
-            Cell::number(within(0.10) as f64, 0),
-            Cell::number(within(MAX_GOOD_ERROR) as f64, 0),
-        ]))
-        .note(format!(
-            "Linux {}. Kernel: {} run{} of each scenario; simulator: means of {} seeds. Error: the simulator's goodput \
-             relative to the kernel's. A scenario marked * depends on the speed of the machine, and does not count.",
-            fidelity.release,
-            fidelity.runs[1],
-            if fidelity.runs[1] == 1 { "" } else { "s" },
-            fidelity.runs[0],
-        ))
+        .row(row("all".to_owned(), &fidelity.errors()));
+    let steady = fidelity.errors_of_steady();
+    if steady.count() < fidelity.compared.len() {
+        table = table.row(row(format!("kernel's runs agree within {spread:.0} %"), &steady));
+    }
+    table.note(format!(
+        "Linux {}. Kernel: means of {} run{} of each scenario; simulator: means of {} seeds. Error: the simulator's \
+         goodput relative to the kernel's. *: the kernel's own runs differ by more than {spread:.0} %.",
+        fidelity.release,
+        fidelity.runs[1],
+        if fidelity.runs[1] == 1 { "" } else { "s" },
+        fidelity.runs[0],
+    ))
 }
 
 fn scenarios(fidelity: &Fidelity) -> Table {
@@ -66,7 +74,7 @@ fn row(each: &CaseResult) -> Row {
     let error = Cell::number(100.0 * each.error(), 1);
     let error = if each.error().abs() > MAX_GOOD_ERROR { error.tone(Tone::Bad) } else { error };
     let mut cells = vec![
-        Cell::text(if case.depends_on_machine { format!("{} *", case.name) } else { case.name.clone() }),
+        Cell::text(if each.kernel_agrees() { case.name.clone() } else { format!("{} *", case.name) }),
         Cell::number(kernel.goodput_mbps, 2),
         Cell::number(simulated.goodput_mbps, 2),
         error,
