@@ -10,6 +10,7 @@ mod folder;
 mod hidden_folder;
 mod input;
 mod kernel;
+mod large_pages;
 mod live_capture;
 mod logging;
 mod new_file;
@@ -39,6 +40,9 @@ fn main() -> ExitCode {
             return if error.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS };
         }
     };
+    if arguments.command.only_simulates() {
+        large_pages::request();
+    }
     let terminal = output::Terminal::new(arguments.global.color, arguments.global.quiet);
     let code = match run(arguments.command, terminal) {
         Ok(()) | Err(Failure::ClosedPipe) => 0,

@@ -147,6 +147,13 @@ pub(crate) enum Command {
     PackageFiles(PackageFiles),
 }
 
+impl Command {
+    /// Whether its time is that of simulations.
+    pub(crate) const fn only_simulates(&self) -> bool {
+        matches!(self, Self::Run(_) | Self::Compare(_) | Self::Sweep(_) | Self::Map(_) | Self::Reproduce(_))
+    }
+}
+
 /// Format of results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {

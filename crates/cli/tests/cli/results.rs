@@ -135,3 +135,21 @@ fn run_without_samples_has_no_timelines() {
         assert_eq!(output.code, 3, "{}", output.err);
     }
 }
+
+#[test]
+fn memory_pages_do_not_change_the_result() {
+    let place = Place::new();
+    let result = |tunables: Option<&str>| {
+        let mut command = place.command(&["run", "tiny.toml", "--format", "json"]);
+        match tunables {
+            Some(value) => command.env("GLIBC_TUNABLES", value),
+            None => command.env_remove("GLIBC_TUNABLES"),
+        };
+        let output = crate::support::output_of(&mut command);
+        assert_eq!(output.code, 0, "{}", output.err);
+        output.out
+    };
+    let own = result(None);
+    assert_eq!(result(Some("")), own);
+    assert_eq!(result(Some("glibc.malloc.hugetlb=1")), own);
+}

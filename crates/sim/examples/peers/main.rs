@@ -5,7 +5,8 @@
 //! connection is its growth during the run divided by the number of connections. `perf` counts
 //! instructions, or `valgrind` over the first seconds of a row. The first four rows then run in turns
 //! with ns-3 if it is installed (Debian: `libns3-dev libgsl-dev`), and with htsim if `HTSIM` names a
-//! built checkout. The argument `compare` runs only that comparison.
+//! built checkout. All of them use large pages, as `tandem run` does. The argument `compare` runs only
+//! that comparison.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
 mod others;
@@ -22,6 +23,8 @@ mod support;
 /// Payload of a full segment: an MSS of 1460 without timestamps and, over MPTCP, the mapping.
 const TCP_SEGMENT: u64 = 1448;
 const MPTCP_SEGMENT: u64 = 1424;
+/// Variable and value with which glibc requests large pages from the kernel.
+const LARGE_PAGES: (&str, &str) = ("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1");
 /// Runs of a row; the fastest one counts.
 const ROUNDS: usize = 3;
 /// Runs of a row for the comparison between rows; the median counts.
@@ -139,7 +142,8 @@ fn child(tool: &[&str], row: usize, seconds: Option<u64>) -> Option<(Measured, S
             command
         }
     };
-    command.arg(row.to_string()).args(seconds.map(|s| s.to_string())).stdin(Stdio::null());
+    command.arg(row.to_string()).args(seconds.map(|s| s.to_string()));
+    command.env(LARGE_PAGES.0, LARGE_PAGES.1).stdin(Stdio::null());
     let output = command.output().ok().filter(|output| output.status.success())?;
     let line = String::from_utf8(output.stdout).ok()?;
     let numbers: Vec<&str> = line.split_whitespace().collect();

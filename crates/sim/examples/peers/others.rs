@@ -39,7 +39,9 @@ impl Peer {
     /// Segments per second of a row.
     fn rate(&self, row: usize) -> Option<f64> {
         let arguments = [row.to_string(), self.seconds[row].to_string()];
-        let output = Command::new(&self.program).args(arguments).output().ok()?;
+        let large_pages = crate::LARGE_PAGES;
+        let program = &mut Command::new(&self.program);
+        let output = program.args(arguments).env(large_pages.0, large_pages.1).output().ok()?;
         let text = String::from_utf8(output.stdout).ok().filter(|_| output.status.success())?;
         let (segments, wall) = text.trim().split_once(' ')?;
         Some(segments.parse::<f64>().ok()? / wall.parse::<f64>().ok()?)
