@@ -15,7 +15,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use units::Seed;
+use units::{Duration, Seed};
 
 pub(crate) fn run(arguments: &Fidelity, terminal: Terminal) -> Result<(), Failure> {
     let folder = Folder::plan(arguments.out.as_deref().unwrap_or(Path::new("tandem-out/fidelity")))?;
@@ -86,14 +86,22 @@ fn simulate(arguments: &Fidelity, cases: &[Case], terminal: Terminal) -> Vec<Mea
     let bar = progress::bar(terminal, cases.len() as u64, "in simulation");
     let cores = parallel::jobs(None);
     let simulated = parallel::map(cores, cases, &|done| bar.set_position(done as u64), |case| {
-        let first = case.scenario.experiment.seed.get();
-        let seeds = first..first + u64::from(arguments.seeds);
-        let outcomes: Vec<Outcome> =
-            seeds.map(|seed| sim::run(&case.scenario.with_seed(Seed::new(seed)))).collect();
-        Measurements::of(&outcomes)
+        let outcomes = (0..u64::from(arguments.seeds)).map(|run| simulate_once(case, run));
+        Measurements::of(&outcomes.collect::<Vec<Outcome>>())
     });
     bar.finish_and_clear();
     simulated
+}
+
+/// A run with its own seed, whose connections begin `run` milliseconds later: those of the kernel do
+/// not begin at one instant either. Over links that vary a millisecond decides which segment is lost.
+fn simulate_once(case: &Case, run: u64) -> Outcome {
+    let seed = Seed::new(case.scenario.experiment.seed.get() + run);
+    let mut experiment = case.scenario.with_seed(seed);
+    for traffic in &mut experiment.traffic {
+        traffic.start += Duration::from_millis(run);
+    }
+    sim::run(&experiment)
 }
 
 /// The file of `--kernel`.
