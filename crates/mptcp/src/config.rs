@@ -78,6 +78,11 @@ pub struct Config {
     pub subflow_buffer: u64,
     /// Receive buffer of the connection, in bytes. Unread data and out-of-order data share it.
     pub recv_buffer: u64,
+    /// Smallest window scale to offer (RFC 7323). Above 0, a window that opens is rounded up to its
+    /// unit, as in Linux (`__tcp_select_window`), so that the edge of the window falls between
+    /// segments. Linux 6.18 offers at least 7, for `net.core.rmem_max` of 4 MiB
+    /// (`tcp_select_initial_window`).
+    pub min_window_scale: u8,
     /// Wait for the window of a full segment before sending at its edge (RFC 9293, section
     /// 3.8.6.2.1). Linux does not at the data level (`mptcp_check_allowed_size`): a connection that
     /// its window limits sends short segments.
@@ -203,6 +208,7 @@ impl Default for Config {
             send_buffer: 4 << 20,
             subflow_buffer: u64::MAX,
             recv_buffer: 4 << 20,
+            min_window_scale: 0,
             avoid_silly_window: true,
             scheduler: SchedulerKind::MinRtt.into(),
             opportunistic: false,
@@ -251,6 +257,7 @@ impl Config {
         Self {
             send_buffer: 4 << 20,
             recv_buffer: 3_932_160,
+            min_window_scale: 7,
             avoid_silly_window: false,
             scheduler: SchedulerKind::Linux.into(),
             congestion: CongestionKind::Cubic.into(),

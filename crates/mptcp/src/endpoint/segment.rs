@@ -278,13 +278,17 @@ impl<P: Payload> Endpoint<P> {
         let window = self.data_receiver.window_to_offer().saturating_sub(base);
         let offered = self.data_receiver.advertised().saturating_sub(base);
         let subflow = &mut self.subflows[i];
-        let mut field = window >> subflow.own_window_scale();
-        if field << subflow.own_window_scale() < offered {
-            // Rounding must not shrink the offered window (RFC 9293, section 3.8.6; as Linux).
+        let scale = subflow.own_window_scale();
+        let rounds_up = self.config.min_window_scale > 0;
+        let mut field =
+            if rounds_up && window > offered { window.div_ceil(1 << scale) } else { window >> scale };
+        // Rounding must not shrink the offered window (RFC 9293, section 3.8.6; as Linux). Linux's
+        // Multipath TCP does shrink the field (`mptcp_set_rwin`): the data sender keeps the edge.
+        if field << scale < offered && !(rounds_up && self.handshake.is_mptcp()) {
             field += 1;
         }
         segment.window = field.min(MAX_WINDOW_FIELD) as u16;
-        let edge = base + (u64::from(segment.window) << subflow.own_window_scale());
+        let edge = base + (u64::from(segment.window) << scale);
         self.data_receiver.advertise(edge);
         if subflow.uses_timestamps() {
             let echo = subflow.receiver().clock_to_echo();

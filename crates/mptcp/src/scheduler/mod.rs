@@ -112,6 +112,12 @@ pub trait Scheduler: CloneScheduler + fmt::Debug + Send + Sync {
         let _ = (path, len);
     }
 
+    /// Returns the most bytes of the next piece that go to the candidate picked last: a longer piece
+    /// is cut.
+    fn piece_limit(&self) -> u64 {
+        u64::MAX
+    }
+
     /// Returns the bytes that the application may write ahead of the peer's acknowledgements, for
     /// schedulers with send buffers of their own; `None` leaves it to
     /// [`Config::send_buffer`](crate::Config::send_buffer), which is the upper bound in any case.

@@ -20,7 +20,7 @@ mod unmapped;
 
 pub(crate) use keepalive::KeepaliveAction;
 pub(crate) use mappings::{Mapped, Mappings};
-pub(crate) use options::{MIN_MSS, window_scale};
+pub(crate) use options::{MIN_MSS, own_window_scale};
 pub(crate) use receiver::{Arrival, Receiver};
 pub(crate) use reset::Reset;
 pub(crate) use rtt::Rtt;

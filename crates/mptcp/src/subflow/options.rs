@@ -27,7 +27,7 @@ impl Negotiated {
     pub(super) fn new(config: &Config) -> Self {
         Self {
             peer_scale: 0,
-            own_scale: window_scale(config.recv_buffer),
+            own_scale: own_window_scale(config),
             timestamps: config.timestamps,
             sack: config.sack,
             ecn: false,
@@ -80,6 +80,11 @@ impl Negotiated {
     pub(super) fn max_payload(&self) -> u64 {
         self.max_payload
     }
+}
+
+/// Window scale to offer to the peer.
+pub(crate) fn own_window_scale(config: &Config) -> u8 {
+    window_scale(config.recv_buffer).max(config.min_window_scale).min(MAX_WINDOW_SCALE)
 }
 
 /// Smallest window scale with which a 16-bit window covers `buffer` bytes (RFC 7323, section 2.3).
@@ -191,6 +196,10 @@ mod tests {
         assert_eq!(window_scale(65_536), 1);
         assert_eq!(window_scale(2_550_000), 6);
         assert_eq!(window_scale(u64::MAX), 14);
+        let scale = |min_window_scale| {
+            own_window_scale(&Config { min_window_scale, recv_buffer: 2_550_000, ..Config::default() })
+        };
+        assert_eq!([0, 7, 99].map(scale), [6, 7, 14]);
     }
 
     fn negotiated(edit: impl FnOnce(&mut Segment<Span>)) -> Negotiated {

@@ -2,7 +2,7 @@
 
 use super::{CLIENT, Pair, SERVER, lies};
 use std::collections::BTreeMap;
-use tandem_mptcp::{Endpoint, Event, Mode, PathId};
+use tandem_mptcp::{Config, Endpoint, Event, Mode, PathId};
 use units::{Duration, Instant};
 use wire::{Flags, Payload, Segment, Span};
 
@@ -37,6 +37,14 @@ pub(super) struct History {
     data_fin: Option<u64>,
     events_seen: usize,
     ended: bool,
+    /// The end rounds its window down to the unit of its field, as Linux does.
+    rounds_down: bool,
+}
+
+impl History {
+    pub(super) fn new(config: &Config) -> Self {
+        Self { rounds_down: config.min_window_scale > 0, ..Self::default() }
+    }
 }
 
 fn key(path: PathId, segment: &Segment<Span>) -> Key {
@@ -156,8 +164,9 @@ impl Pair {
         let on_subflow = if first == key { u64::from(segment.ack.wrapping_sub(start)) } else { 0 };
         let furthest = edge.max(on_subflow + (u64::from(segment.window) << shift));
         // A DATA_FIN takes a byte of the window, and a 16-bit window can be too small for the edge.
+        let rounding = if history.rounds_down { (1 << shift) - 1 } else { 0 };
         assert!(
-            furthest + 1 >= history.edge || segment.window == u16::MAX,
+            furthest + 1 + rounding >= history.edge || segment.window == u16::MAX,
             "the window edge moved back: {segment:?}"
         );
         history.edge = history.edge.max(edge);

@@ -111,6 +111,7 @@ impl Pair {
         let seed = Seed::new(seed);
         let opened = vec![false; paths.len()];
         let probes = [client.rack, server.rack];
+        let history = [History::new(&client), History::new(&server)];
         let boxes = vec![Chain::new(); paths.len()];
         Self {
             now: Instant::ZERO,
@@ -139,7 +140,7 @@ impl Pair {
             keep_trace: false,
             opened,
             auto_join: true,
-            history: [History::default(), History::default()],
+            history,
             probes,
             calls: 0,
         }

@@ -176,6 +176,7 @@ pub fn with_queue(
         sack_compression: Duration::ZERO,
         count_out_of_order: false,
         avoid_silly_window: true,
+        min_window_scale: 0,
         ..mptcp::Config::linux()
     };
     Experiment {

@@ -3,7 +3,7 @@
 
 use super::MAX_UNSCALED_WINDOW;
 use crate::Config;
-use crate::subflow::window_scale;
+use crate::subflow::own_window_scale;
 use units::{Duration, Instant};
 
 /// Initial window of a sender (Linux `TCP_INIT_CWND`).
@@ -29,7 +29,7 @@ impl Autotune {
     pub(super) fn new(config: &Config) -> Self {
         let max_buffer = config.recv_buffer;
         // A window below the unit of the scaled window field could never open.
-        let unit = 1 << window_scale(max_buffer);
+        let unit = 1 << own_window_scale(config);
         let buffer = config.autotune.map_or(max_buffer, |initial| initial.max(unit).min(max_buffer));
         Self {
             enabled: config.autotune.is_some(),

@@ -134,6 +134,11 @@ impl ActiveScheduler {
         self.base.inner_mut().on_window_blocked();
     }
 
+    /// See [`Scheduler::piece_limit`].
+    pub(super) fn piece_limit(&self) -> u64 {
+        self.base.inner().piece_limit()
+    }
+
     /// See [`Scheduler::write_limit`].
     pub(super) fn write_limit(&self) -> Option<u64> {
         self.base.inner().write_limit()

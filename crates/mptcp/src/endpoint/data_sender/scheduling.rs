@@ -160,7 +160,7 @@ impl<P: Payload> DataSender<P> {
             // The redundant scheduler keeps each subflow's copy of the stream contiguous.
             return self.catch_up(subflow);
         }
-        let payload = self.buffer.slice(self.next, len)?;
+        let payload = self.buffer.slice(self.next, len.min(self.scheduler.piece_limit()))?;
         let len = payload.len() as u64;
         let chunk = Chunk { data: self.next, payload, fin: false, cut: Cut::default() };
         self.next += len;
