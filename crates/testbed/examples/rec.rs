@@ -50,8 +50,16 @@ fn main() -> Result<(), Failure> {
             simulated[0], real[0], simulated[1], real[1], simulated[2], real[2]
         );
     }
-    let [goodput, delay, offsets] = ratios.map(median);
-    println!("\nmedian of real over simulated: goodput {goodput:.3}, delay {delay:.3}, offsets {offsets:.3}");
+    println!("\nreal over simulated: median, half of the seeds, all seeds");
+    for (name, mut values) in ["goodput", "delay", "offsets"].into_iter().zip(ratios) {
+        values.sort_by(f64::total_cmp);
+        let [lowest, low, high, highest] = [0.0, 0.25, 0.75, 1.0].map(|part| {
+            let last = (values.len() - 1) as f64;
+            values[(part * last).round() as usize]
+        });
+        let median = median(&values);
+        println!("{name:<8} {median:.3}  {low:.2} to {high:.2}  {lowest:.2} to {highest:.2}");
+    }
     Ok(())
 }
 
@@ -115,8 +123,8 @@ fn arrivals(packets: impl Read) -> Result<Vec<Mapping>, Failure> {
     Ok(arrivals)
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
+/// Median of sorted values.
+fn median(values: &[f64]) -> f64 {
     let (low, high) = ((values.len() - 1) / 2, values.len() / 2);
     f64::midpoint(values[low], values[high])
 }

@@ -10,8 +10,8 @@ use std::path::PathBuf;
 /// The matrix has TCP and Multipath TCP, Reno and CUBIC, 1 to 100 Mbit/s, 10 to 200 ms, up to 2 %
 /// loss, equal and unequal paths, small buffers, a failing path, and generated links: rates that
 /// rise or fall within seconds, 300 Mbit/s to 2 Gbit/s, pairs of Wi-Fi and LTE. Prints the goodput
-/// on both and the deviation of the simulator. Needs root, takes 40 minutes on two cores, and leaves
-/// nothing behind.
+/// on both and the deviation of the simulator. Needs root, except with `--kernel`; takes 40 minutes
+/// on two cores, and leaves nothing behind. Ctrl-C keeps the scenarios that are finished.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

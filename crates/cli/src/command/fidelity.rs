@@ -13,8 +13,8 @@ use sim::Outcome;
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use units::{Duration, Seed};
 
 pub(crate) fn run(arguments: &Fidelity, terminal: Terminal) -> Result<(), Failure> {
@@ -27,27 +27,45 @@ pub(crate) fn run(arguments: &Fidelity, terminal: Terminal) -> Result<(), Failur
     let made_by = provenance(arguments, &cases, earlier.as_ref());
     let folder = folder.made_by(&made_by);
     let stop = signals::stop_flag()?;
-    let (kernel, release, runs) = match earlier {
-        Some(Earlier { recorded, .. }) => {
-            let figures = cases.iter().filter_map(|case| recorded.figures(case).cloned()).collect();
-            (figures, recorded.release, recorded.runs)
-        }
-        None => (
-            measure_kernel(arguments, &cases, &stop, terminal)?,
-            linux::clock::kernel_release(),
-            u64::from(arguments.runs),
-        ),
+    let (kernel, release, runs, failure) = if let Some(Earlier { recorded, .. }) = earlier {
+        let figures = cases.iter().map(|case| recorded.figures(case).cloned()).collect();
+        (figures, recorded.release, recorded.runs, None)
+    } else {
+        let (figures, failure) = measure_kernel(arguments, &cases, &stop, terminal);
+        (figures, linux::clock::kernel_release(), u64::from(arguments.runs), failure)
     };
-    let simulated = simulate(arguments, &cases, terminal);
-    let compared = cases.into_iter().zip(simulated).zip(kernel);
+    let planned = cases.len();
+    let measured: Vec<(Case, Measurements)> =
+        cases.into_iter().zip(kernel).filter_map(|(case, figures)| Some((case, figures?))).collect();
+    let finished = measured.len();
+    if finished == 0 {
+        return Err(failure.unwrap_or_else(|| {
+            Failure::interrupted("before any scenario was finished; nothing was written")
+        }));
+    }
     let fidelity = experiments::fidelity::Fidelity {
-        compared: compared
-            .map(|((case, simulated), kernel)| CaseResult { case, simulated, kernel })
-            .collect(),
+        compared: simulate(arguments, measured, terminal),
         release,
         runs: [u64::from(arguments.seeds), runs],
     };
+    let folder = if finished == planned { folder } else { folder.incomplete() };
+    deliver(arguments, &fidelity, &made_by, &folder, terminal)?;
+    match failure {
+        Some(failure) => Err(failure),
+        None if finished < planned => Err(Failure::interrupted(&format!(
+            "after {finished} of {planned} scenarios; their results are written"
+        ))),
+        None => Ok(()),
+    }
+}
 
+fn deliver(
+    arguments: &Fidelity,
+    fidelity: &experiments::fidelity::Fidelity,
+    made_by: &Provenance,
+    folder: &Folder,
+    terminal: Terminal,
+) -> Result<(), Failure> {
     let mut json = fidelity.to_json();
     made_by.put_into(&mut json);
     let (text, page) = (output::pretty(&json), made_by.add_to(fidelity.page()).to_html());
@@ -60,46 +78,76 @@ pub(crate) fn run(arguments: &Fidelity, terminal: Terminal) -> Result<(), Failur
     printed
 }
 
-/// Each run of each scenario is a job with its own seed, from which the links draw losses.
+/// Figures of each scenario whose runs have all finished, and the failure that ended the others. Each
+/// run is a job with its own seed, from which the links draw losses.
 fn measure_kernel(
     arguments: &Fidelity,
     cases: &[Case],
     stop: &Arc<AtomicBool>,
     terminal: Terminal,
-) -> Result<Vec<Measurements>, Failure> {
-    // The emulator and both ends of a scenario need two cores.
-    let half = NonZeroUsize::new(parallel::jobs(None).get() / 2).unwrap_or(NonZeroUsize::MIN);
-    let jobs = arguments.jobs.unwrap_or(half);
+) -> (Vec<Option<Measurements>>, Option<Failure>) {
+    let jobs = kernel_jobs(arguments);
     let runs: Vec<(&Case, u64)> =
         cases.iter().flat_map(|case| (0..u64::from(arguments.runs)).map(move |run| (case, run))).collect();
     let bar = progress::bar(terminal, runs.len() as u64, "on the kernel");
     bar.tick();
-    let outcomes = parallel::map(jobs, &runs, &|done| bar.set_position(done as u64), |(case, run)| {
-        run_on_kernel(case, *run, stop)
+    let failure = Mutex::new(None);
+    let outcomes = parallel::map_until(jobs, &runs, |_, (case, run)| {
+        match testbed::run(&case.scenario.with_seed(seed(case, *run)), stop, &mut |_| {}) {
+            Ok(ran) => {
+                bar.inc(1);
+                Some(ran.outcome)
+            }
+            Err(error) => {
+                // The runs beside a failed one are stopped: theirs is not the reason.
+                if !matches!(error, testbed::Error::Stopped) {
+                    failure.lock().expect("no thread panicked").get_or_insert(kernel::failure(&error));
+                }
+                stop.store(true, Ordering::Relaxed);
+                None
+            }
+        }
     });
     bar.finish_and_clear();
-    let outcomes: Vec<Outcome> = outcomes.into_iter().collect::<Result<_, _>>()?;
-    Ok(outcomes.chunks(arguments.runs as usize).map(Measurements::of).collect())
+    let figures = outcomes.chunks(arguments.runs as usize).map(|runs| {
+        let runs: Option<Vec<Outcome>> = runs.iter().cloned().collect();
+        runs.map(|runs| Measurements::of(&runs))
+    });
+    (figures.collect(), failure.into_inner().expect("no thread panicked"))
 }
 
-fn simulate(arguments: &Fidelity, cases: &[Case], terminal: Terminal) -> Vec<Measurements> {
-    let bar = progress::bar(terminal, cases.len() as u64, "in simulation");
+/// Scenarios at once: the emulator and both ends of one need two cores.
+fn kernel_jobs(arguments: &Fidelity) -> NonZeroUsize {
+    let half = NonZeroUsize::new(parallel::jobs(None).get() / 2).unwrap_or(NonZeroUsize::MIN);
+    arguments.jobs.unwrap_or(half)
+}
+
+fn seed(case: &Case, run: u64) -> Seed {
+    Seed::new(case.scenario.experiment.seed.get() + run)
+}
+
+fn simulate(
+    arguments: &Fidelity,
+    measured: Vec<(Case, Measurements)>,
+    terminal: Terminal,
+) -> Vec<CaseResult> {
+    let bar = progress::bar(terminal, measured.len() as u64, "in simulation");
     let cores = parallel::jobs(None);
-    let simulated = parallel::map(cores, cases, &|done| bar.set_position(done as u64), |case| {
+    let simulated = parallel::map(cores, &measured, &|done| bar.set_position(done as u64), |(case, _)| {
         let outcomes = (0..u64::from(arguments.seeds)).map(|run| simulate_once(case, run));
         Measurements::of(&outcomes.collect::<Vec<Outcome>>())
     });
     bar.finish_and_clear();
-    simulated
+    let compared = measured.into_iter().zip(simulated);
+    compared.map(|((case, kernel), simulated)| CaseResult { case, simulated, kernel }).collect()
 }
 
-/// A run with its own seed, whose connections begin `run` milliseconds later: those of the kernel do
-/// not begin at one instant either. Over links that vary a millisecond decides which segment is lost.
+/// A run with its own seed, whose connections begin up to 9 ms later: those of the kernel do not
+/// begin at one instant either. Over links that vary a millisecond decides which segment is lost.
 fn simulate_once(case: &Case, run: u64) -> Outcome {
-    let seed = Seed::new(case.scenario.experiment.seed.get() + run);
-    let mut experiment = case.scenario.with_seed(seed);
+    let mut experiment = case.scenario.with_seed(seed(case, run));
     for traffic in &mut experiment.traffic {
-        traffic.start += Duration::from_millis(run);
+        traffic.start += Duration::from_millis(run % 10);
     }
     sim::run(&experiment)
 }
@@ -153,6 +201,7 @@ fn provenance(arguments: &Fidelity, cases: &[Case], earlier: Option<&Earlier>) -
         .option("--only", &arguments.only)
         .option("--runs", earlier.is_none().then_some(arguments.runs))
         .option("--seeds", [arguments.seeds])
+        .option("--jobs", earlier.is_none().then(|| kernel_jobs(arguments)))
         .flag("--traces", arguments.traces.is_some())
 }
 
@@ -179,14 +228,4 @@ fn selected_cases(arguments: &Fidelity) -> Result<Vec<Case>, Failure> {
         });
     }
     Ok(all)
-}
-
-/// Runs a case on the kernel. A failure stops the other runs.
-fn run_on_kernel(case: &Case, run: u64, stop: &Arc<AtomicBool>) -> Result<Outcome, Failure> {
-    let seed = Seed::new(case.scenario.experiment.seed.get() + run);
-    let ran = testbed::run(&case.scenario.with_seed(seed), stop, &mut |_| {});
-    ran.map(|ran| ran.outcome).map_err(|error| {
-        stop.store(true, Ordering::Relaxed);
-        kernel::failure(&error)
-    })
 }

@@ -56,8 +56,8 @@ fn scenarios(fidelity: &Fidelity) -> Table {
         .column(Column::number("simulator").key("wifi_simulator"))
         .column(Column::number("lte, kernel").key("lte_kernel"))
         .column(Column::number("simulator").key("lte_simulator"))
-        .column(Column::number("done, kernel").unit("s").key("done_kernel_s"))
-        .column(Column::number("simulator").unit("s").key("done_simulator_s"));
+        .column(Column::number("completed, kernel").unit("s").key("completed_kernel_s"))
+        .column(Column::number("simulator").unit("s").key("completed_simulator_s"));
     let mut group = "";
     for each in &fidelity.compared {
         if each.case.group != group {
@@ -72,7 +72,8 @@ fn scenarios(fidelity: &Fidelity) -> Table {
 fn row(each: &CaseResult) -> Row {
     let CaseResult { case, simulated, kernel } = each;
     let error = Cell::number(100.0 * each.error(), 1);
-    let error = if each.error().abs() > MAX_GOOD_ERROR { error.tone(Tone::Bad) } else { error };
+    let is_good = each.error().abs() <= MAX_GOOD_ERROR;
+    let error = if is_good { error } else { error.tone(Tone::Bad) };
     let mut cells = vec![
         Cell::text(if each.kernel_agrees() { case.name.clone() } else { format!("{} *", case.name) }),
         Cell::number(kernel.goodput_mbps, 2),

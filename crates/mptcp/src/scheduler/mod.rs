@@ -112,9 +112,9 @@ pub trait Scheduler: CloneScheduler + fmt::Debug + Send + Sync {
         let _ = (path, len);
     }
 
-    /// Returns the most bytes of the next piece that go to the candidate picked last: a longer piece
-    /// is cut.
-    fn piece_limit(&self) -> u64 {
+    /// Returns the most bytes of the next chunk for the candidate picked last, at least 1: a longer
+    /// chunk is cut.
+    fn chunk_limit(&self) -> u64 {
         u64::MAX
     }
 

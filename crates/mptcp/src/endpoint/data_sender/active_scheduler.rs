@@ -134,9 +134,9 @@ impl ActiveScheduler {
         self.base.inner_mut().on_window_blocked();
     }
 
-    /// See [`Scheduler::piece_limit`].
-    pub(super) fn piece_limit(&self) -> u64 {
-        self.base.inner().piece_limit()
+    /// See [`Scheduler::chunk_limit`].
+    pub(super) fn chunk_limit(&self) -> u64 {
+        self.base.inner().chunk_limit()
     }
 
     /// See [`Scheduler::write_limit`].

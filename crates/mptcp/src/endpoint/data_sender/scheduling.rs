@@ -160,7 +160,7 @@ impl<P: Payload> DataSender<P> {
             // The redundant scheduler keeps each subflow's copy of the stream contiguous.
             return self.catch_up(subflow);
         }
-        let payload = self.buffer.slice(self.next, len.min(self.scheduler.piece_limit()))?;
+        let payload = self.buffer.slice(self.next, len.min(self.scheduler.chunk_limit().max(1)))?;
         let len = payload.len() as u64;
         let chunk = Chunk { data: self.next, payload, fin: false, cut: Cut::default() };
         self.next += len;
