@@ -305,7 +305,7 @@ fn needs_root_emtcp_holds_its_share_with_an_unmodified_server() {
 fn needs_root_fidelity_names_what_made_it_and_keeps_results_of_other_settings() {
     let place = Place::new();
     let compare = |seeds: &str| {
-        let only = ["fidelity", "--only", "reno, 10Mbps, 10 ms", "--runs", "1"];
+        let only = ["fidelity", "--only", "reno, 10Mbps, 10 ms", "--runs", "1", "--jobs", "1"];
         let arguments = [&only[..], &["--seeds", seeds, "--out", "out"]].concat();
         let output = place.run(&arguments);
         assert_eq!(output.code, 0, "{}", output.err);
@@ -316,7 +316,7 @@ fn needs_root_fidelity_names_what_made_it_and_keeps_results_of_other_settings() 
     assert_eq!(made_by["command"], "fidelity");
     assert_eq!(
         made_by["settings"],
-        serde_json::json!(["--only reno, 10Mbps, 10 ms", "--runs 1", "--seeds 1"])
+        serde_json::json!(["--only reno, 10Mbps, 10 ms", "--runs 1", "--seeds 1", "--jobs 1"])
     );
     let (note, _) = compare("2");
     let kept = format!("out-{}", made_by["id"].as_str().unwrap());
