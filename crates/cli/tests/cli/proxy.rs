@@ -161,8 +161,11 @@ fn two_signals_at_once_are_one_request_and_a_later_one_ends_at_once() {
         assert!(Command::new("sh").args(["-c", &both]).status().expect("there is a shell").success());
         until("it drains", || running.status().is_none_or(|status| status["draining"] == true));
         if later {
-            thread::sleep(Duration::from_millis(500));
-            running.signal("TERM");
+            until("a later signal ends it", || {
+                thread::sleep(Duration::from_millis(350));
+                running.signal("TERM");
+                running.child.try_wait().expect("it is our child").is_some()
+            });
         } else {
             drop(going);
         }
