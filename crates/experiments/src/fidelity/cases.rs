@@ -16,6 +16,13 @@ pub struct Case {
     pub scenario: Scenario,
 }
 
+impl Case {
+    /// Name and SHA-256 of each file that the scenario names.
+    pub(super) fn files(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.scenario.files.iter().map(|file| (&*file.name, &*file.sha256))
+    }
+}
+
 /// A path of a case.
 #[derive(Debug, Clone, Copy)]
 struct PathText<'a> {

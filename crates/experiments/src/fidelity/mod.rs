@@ -168,6 +168,7 @@ impl Fidelity {
                     "name": each.case.name,
                     "group": each.case.group,
                     "scenario": each.case.scenario.source,
+                    "files": each.case.files().collect::<Vec<_>>(),
                     "simulated": each.simulated,
                     "kernel": each.kernel,
                     "error": each.error(),

@@ -19,6 +19,9 @@ pub struct Recorded {
 struct RecordedCase {
     name: String,
     scenario: String,
+    /// Files that the scenario names, and the SHA-256 of each.
+    #[serde(default)]
+    files: Vec<(String, String)>,
     kernel: Measurements,
 }
 
@@ -33,7 +36,10 @@ impl Recorded {
 
     /// Figures of a scenario; `None` unless exactly this scenario ran.
     pub fn figures(&self, case: &Case) -> Option<&Measurements> {
-        let same = |each: &&RecordedCase| each.name == case.name && each.scenario == case.scenario.source;
+        let same = |each: &&RecordedCase| {
+            let files = each.files.iter().map(|(name, sha256)| (&**name, &**sha256));
+            each.name == case.name && each.scenario == case.scenario.source && case.files().eq(files)
+        };
         self.cases.iter().find(same).map(|each| &each.kernel)
     }
 }
@@ -42,6 +48,7 @@ impl Recorded {
 mod tests {
     use super::super::{CaseResult, Fidelity, cases};
     use super::*;
+    use scenario::InputFile;
 
     fn measured(goodput_mbps: f64, completed_s: f64) -> Measurements {
         Measurements {
@@ -65,6 +72,9 @@ mod tests {
         assert_eq!((&*recorded.release, recorded.runs), ("6.18", 3));
         assert_eq!(recorded.figures(&first), Some(&measured(3.0, 2.0)));
         assert!(recorded.figures(&second).is_some_and(|figures| figures.completed_s.is_nan()));
+        let mut other_trace = second.clone();
+        other_trace.scenario.files.push(InputFile::new("wifi.csv", b"1"));
+        assert_eq!(recorded.figures(&other_trace), None);
         second.scenario.source.push(' ');
         assert_eq!(recorded.figures(&second), None);
     }
