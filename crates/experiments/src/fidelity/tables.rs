@@ -56,7 +56,7 @@ fn scenarios(fidelity: &Fidelity) -> Table {
         .column(Column::number("simulator").key("wifi_simulator"))
         .column(Column::number("lte, kernel").key("lte_kernel"))
         .column(Column::number("simulator").key("lte_simulator"))
-        .column(Column::number("completed, kernel").unit("s").key("completed_kernel_s"))
+        .column(Column::number("end, kernel").unit("s").key("completed_kernel_s"))
         .column(Column::number("simulator").unit("s").key("completed_simulator_s"));
     let mut group = "";
     for each in &fidelity.compared {
