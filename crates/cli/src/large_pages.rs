@@ -20,9 +20,10 @@ const STARTED_AGAIN: &str = "TANDEM_LARGE_PAGES";
 /// Starts the program again with large pages, if they need a request. Returns if they need none, or
 /// if the program cannot be started: it then runs without.
 pub(crate) fn request() {
-    let modes = fs::read_to_string(KERNEL_MODES).unwrap_or_default();
-    let is_set = env::var_os(VARIABLE).is_some() || env::var_os(STARTED_AGAIN).is_some();
-    if is_set || !needs_request(&modes) {
+    if [VARIABLE, STARTED_AGAIN].into_iter().any(|name| env::var_os(name).is_some()) {
+        return;
+    }
+    if !needs_request(&fs::read_to_string(KERNEL_MODES).unwrap_or_default()) {
         return;
     }
     let mut arguments = env::args_os();

@@ -1,8 +1,8 @@
 //! Signals that end a command.
 //!
 //! A signal sets a flag, which the loops of the commands poll. A later one ends the program at once,
-//! should a loop be stuck. A command with an end of its own that a signal ended earlier exits with
-//! 128 plus the number of the signal, as shells report it; a daemon exits with 0.
+//! should a loop be stuck. A command that ends by itself exits with 128 + n after signal n, as shells
+//! report it; a daemon exits with 0.
 //!
 //! `tokio::signal` would need a runtime in every command, and has no such default action.
 

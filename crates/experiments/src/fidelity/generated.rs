@@ -21,7 +21,7 @@ const PAIR_RUN_SECONDS: u32 = 10;
 /// Number of pairs with both rates drawn.
 const DRAWN_PAIRS: u64 = 12;
 
-/// A path: its rate downwards as a scenario's value, its fixed rate upwards, round-trip time and queue.
+/// A path. Its rate downwards is a value of the scenario's syntax.
 struct Link<'a> {
     down: String,
     up: &'a str,

@@ -9,7 +9,7 @@ pub use cases::{Case, cases, measured};
 pub use recorded::Recorded;
 
 use crate::page::kernel_footer;
-use crate::stats::mean;
+use crate::stats::{mean, median};
 use report::{Page, Section, Table};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
@@ -121,11 +121,7 @@ impl Errors {
 
     /// Median; NaN without any scenario.
     pub fn median(&self) -> f64 {
-        match self.0.len() {
-            0 => f64::NAN,
-            n if n % 2 == 1 => self.0[n / 2],
-            n => f64::midpoint(self.0[n / 2 - 1], self.0[n / 2]),
-        }
+        median(&self.0)
     }
 
     /// Largest error; NaN without any scenario.
