@@ -51,3 +51,21 @@ fn offered_window_edge_never_moves_back() {
     pair.run_until(Instant::from_secs(300));
     assert_eq!(pair.read[CLIENT], 4_000_000);
 }
+
+#[test]
+fn linux_sends_no_window_probe_while_data_is_outstanding() {
+    for probes in [false, true] {
+        let linux = Config { recv_buffer: 60_000, autotune: None, ..Config::linux() };
+        let config = Config { data_retransmission: !probes, ..linux };
+        let mut pair = Pair::new(1, config, vec![PathModel::clean(400), PathModel::clean(5)]).keep_trace();
+        pair.to_write[SERVER] = 2_000_000;
+        pair.connect();
+        pair.run_until(Instant::from_secs(60));
+        assert_eq!(pair.read[CLIENT], 2_000_000);
+        let data = |s: &&crate::pair::Seen| s.from == SERVER && s.segment.payload.len > 0;
+        let first = pair.trace.iter().find(data).map(|s| s.at);
+        let empty = pair.trace.iter().filter(|s| s.from == SERVER && s.segment.payload.len == 0);
+        let after = empty.filter(|s| Some(s.at) > first && s.segment.signal.is_none());
+        assert_eq!(after.count() > 0, probes);
+    }
+}

@@ -186,10 +186,17 @@ impl<P: Payload> Endpoint<P> {
     }
 
     fn on_window_probe_timeout(&mut self, now: Instant) {
-        self.on_unanswered_probe(now, self.data_sender.probe_tries());
+        // Linux leaves it to the data that is outstanding, and to its retransmission timer, to bring an
+        // answer (`mptcp_sendmsg_frag`).
+        let data_probes = self.config.data_retransmission && self.data_sender.has_outstanding();
+        if !data_probes {
+            self.on_unanswered_probe(now, self.data_sender.probe_tries());
+        }
         if self.has_established() {
             let Self { data_sender, subflows, config, timers, .. } = self;
-            data_sender.request_probe();
+            if !data_probes {
+                data_sender.request_probe();
+            }
             data_sender.arm_probe(now, subflows, config, timers);
             self.transmit_pending = true;
         }
