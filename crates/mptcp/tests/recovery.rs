@@ -213,3 +213,18 @@ fn data_fin_avoids_a_subflow_that_does_not_answer() {
         assert!(pair.saw(end, &Event::PeerClosed));
     }
 }
+
+#[test]
+fn linux_sends_all_outstanding_data_again_once_a_subflow_is_stale() {
+    for (config, again) in [(Config::default(), false), (Config::linux(), true)] {
+        let mut pair = Pair::new(1, config, vec![PathModel::clean(20), PathModel::clean(5)]).keep_trace();
+        pair.connect();
+        pair.run_until(Instant::from_secs(1));
+        pair.tamper = Some(Box::new(|_, path, _| path == PathId(0)));
+        pair.to_write = [0, 400_000];
+        pair.run_until(Instant::from_secs(60));
+        assert_eq!(pair.read[CLIENT], 400_000);
+        let carried = pair.carried(SERVER, 0, Instant::ZERO, Instant::MAX);
+        assert_eq!(carried > 400_000, again, "{carried} bytes over the path that works");
+    }
+}

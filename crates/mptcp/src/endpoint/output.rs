@@ -231,12 +231,25 @@ impl<P: Payload> Endpoint<P> {
         if self.handshake.mode() == Mode::Tcp || self.ended {
             return;
         }
-        let queued = self.data_sender.reinject(&mut self.subflows, i, keeps_trying);
+        let queued = if self.config.data_retransmission {
+            // A join in progress, which a fallback ends, has carried nothing.
+            let is_shared = self.fallback.has_multipath_data();
+            if !is_shared && !self.subflows[i].sender().has_unsent_or_unacked() {
+                return;
+            }
+            self.data_sender.reinject_all()
+        } else {
+            self.data_sender.reinject(&mut self.subflows, i, keeps_trying)
+        };
         self.transmit_pending |= queued;
     }
 
     /// Puts the data of stale subflows on a subflow that can carry data now.
     pub(super) fn reinject_stale(&mut self) {
+        if self.config.data_retransmission {
+            // Linux has queued it once for whatever subflow comes.
+            return;
+        }
         for i in 0..self.subflows.len() {
             if self.subflows[i].is_established() && self.subflows[i].is_stale() {
                 self.reinject(i, true);

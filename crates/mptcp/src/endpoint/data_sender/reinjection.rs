@@ -114,6 +114,28 @@ impl<P: Payload> DataSender<P> {
         true
     }
 
+    /// Queues all data that is not acknowledged at data level, also what other subflows have carried
+    /// (Linux `__mptcp_retransmit_pending_data`). Returns true if there may be something to send.
+    pub(in crate::endpoint) fn reinject_all(&mut self) -> bool {
+        if self.scheduler.is_redundant() {
+            return true;
+        }
+        self.reinjections.clear();
+        let mut at = self.una;
+        while at < self.next {
+            let Some(payload) = self.buffer.slice(at, self.next - at) else {
+                // The peer holds it for good.
+                let Some(end) = self.freed_end(at) else { break };
+                at = end;
+                continue;
+            };
+            let chunk = Chunk { data: at, payload, fin: false, cut: Cut::default() };
+            at = chunk.end();
+            self.reinjections.push_back(Reinjection { chunk, tried: None });
+        }
+        true
+    }
+
     /// The byte at `offset` waits for reinjection, or an open subflow carries it.
     pub(super) fn is_carried(&self, offset: u64, subflows: &[Subflow<P>]) -> bool {
         let queued = |r: &Reinjection<P>| r.chunk.data <= offset && offset < r.chunk.end();
