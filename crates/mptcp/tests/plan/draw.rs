@@ -165,6 +165,7 @@ fn draw_end(dice: &Dice, tiny: bool) -> EndPlan {
         paws: dice.one_in_or_none("paws", 3),
         challenge_acks: dice.one_in_or_none("challenge", 3),
         quickack: dice.one_in_or_none("quickack", 3),
+        linux: dice.one_in_or_none("linux", 3),
         rec: dice.of("rec", &[0, 0, 0, 7, 7, 23, 39, 1, 2, 4]),
         ..EndPlan::default()
     };

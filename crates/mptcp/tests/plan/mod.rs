@@ -161,6 +161,8 @@ numbers! {
         paws: 0,
         challenge_acks: 0,
         quickack: 0,
+        /// Whatever has no number here is as in Linux.
+        linux: 0,
         /// MPTCP-rec bits: 1 NR-SACK, 2 rates, 4 path choice, 8 offered without any of these, 16
         /// rounds as the clock, 32 the weighed choice.
         rec: 0,
@@ -286,7 +288,7 @@ impl Plan {
                 removal: if plan.rec & 32 > 0 { Removal::Weighed } else { Removal::Worst },
                 ..Rec::default()
             }),
-            ..Config::default()
+            ..if plan.linux > 0 { Config::linux() } else { Config::default() }
         }
     }
 
