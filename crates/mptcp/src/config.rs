@@ -178,6 +178,15 @@ pub struct Config {
     /// Take data beyond a gap from the window offered: Linux counts the memory of all data in the
     /// receive buffer (`mptcp_space`). Otherwise the window ends a buffer after the data in order.
     pub count_out_of_order: bool,
+    /// Keep data beyond a gap of its subflow there, and take nothing from the window for it: Linux's
+    /// subflows pass on data in order. Otherwise it enters the stream at once.
+    pub subflow_order: bool,
+    /// Send and drop data beyond the receive window as Linux does. A duplicate acknowledgement does
+    /// not narrow the window of its subflow (`tcp_may_update_window`), and its DATA_ACK moves that
+    /// window on (`ack_update_msk`). The receiver drops what is out of order and beyond the window it
+    /// offered, after the subflow has acknowledged it (`mptcp_data_queue_ofo`): only
+    /// `data_retransmission` repeats it.
+    pub overruns_window: bool,
     /// Send keepalive probes on idle subflows; `None` by default (RFC 9293, section 3.8.4). Without
     /// them an end that only receives cannot notice that its peer has gone, or that a middlebox has
     /// forgotten the connection. Behind an address translator the idle time must be shorter than
@@ -241,6 +250,8 @@ impl Default for Config {
             autotune: None,
             gradual_window: false,
             count_out_of_order: false,
+            subflow_order: false,
+            overruns_window: false,
             keepalive: None,
             close_timeout: None,
             paws: false,
@@ -278,6 +289,8 @@ impl Config {
             autotune: Some(81_920),
             gradual_window: true,
             count_out_of_order: true,
+            subflow_order: true,
+            overruns_window: true,
             close_timeout: Some(Duration::from_secs(60)),
             paws: true,
             challenge_acks: true,

@@ -234,7 +234,7 @@ impl<P: Payload> Endpoint<P> {
             subflow.receiver_mut().update_clock(now, offset, clock.value);
         }
         let tunes = self.data_receiver.is_autotuned() && self.receiver_driven.is_none();
-        if tunes && !segment.payload.is_empty() {
+        if tunes {
             subflow.sample_receiver_rtt(now, segment);
         }
     }
@@ -243,12 +243,15 @@ impl<P: Payload> Endpoint<P> {
     fn on_ack(&mut self, now: Instant, i: usize, ack: u64, segment: &Segment<P>) {
         let coupling = self.coupling(i, ack);
         let subflow = &mut self.subflows[i];
-        let window = u64::from(segment.window) << subflow.peer_window_scale();
+        let mut window = u64::from(segment.window) << subflow.peer_window_scale();
         let (blocks, count) = extend_blocks(&segment.sack, subflow.iss(), subflow.sender().una());
         let rtt = timestamp_rtt(now, subflow, ack, segment);
         // A duplicate acknowledgement has no data and the same window (RFC 5681, section 2), and no
         // MPTCP signal (RFC 8684, section 3.3.2).
         let same_window = subflow.on_window(segment.window, window);
+        if self.config.overruns_window {
+            window = subflow.keep_window(window, segment.seq, ack > subflow.sender().una());
+        }
         let pure = segment.payload.is_empty()
             && segment.signal.is_none()
             && segment.rec.is_none()
@@ -383,6 +386,9 @@ impl<P: Payload> Endpoint<P> {
                 return;
             }
             arrival = subflow.receiver_mut().record(offset, offset + len);
+            if arrival == (Arrival::InOrder { filled: true }) {
+                self.place_held(i);
+            }
             if arrival == Arrival::OutOfOrder && !self.handshake.is_mptcp() {
                 self.data_receiver.cover_gap();
             }
@@ -438,7 +444,7 @@ impl<P: Payload> Endpoint<P> {
             return;
         }
         let established = self.subflows.iter().filter(|s| s.is_established());
-        let rtts = established.filter_map(|s| s.receiver().rtt().or(s.sender().measured_rtt()));
+        let rtts = established.filter_map(Subflow::data_rtt);
         if let Some(rtt) = rtts.max() {
             self.data_receiver.tune(now, rtt);
         }

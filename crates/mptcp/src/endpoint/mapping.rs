@@ -147,7 +147,8 @@ impl<P: Payload> Endpoint<P> {
     fn deliver_unmapped(&mut self, i: usize, mapped: &Mapped) -> bool {
         let mappings = self.subflows[i].mappings_mut();
         for (at, piece) in mappings.take_unmapped(mapped.subflow, mapped.end()) {
-            if !self.data_receiver.insert(mapped.data + (at - mapped.subflow), piece) {
+            let data = mapped.data + (at - mapped.subflow);
+            if !self.drops(data, piece.len()) && !self.data_receiver.insert(data, piece) {
                 // The subflow acknowledged the payload, and its mapping has no place for it.
                 self.reset_subflow(i, Failure::Protocol, reset_reason::MPTCP_ERROR);
                 return false;
@@ -263,13 +264,56 @@ impl<P: Payload> Endpoint<P> {
             return self.data_receiver.accept(offset, payload);
         }
         if let Some(map) = mapped {
-            return self.data_receiver.accept(map.data + (offset - map.subflow), payload);
+            return self.place_mapped(i, offset, map.data + (offset - map.subflow), payload);
         }
         let placed = self.place_by_kept_mappings(i, offset, payload);
         if placed {
             self.deliver_verified(now, i);
         }
         placed
+    }
+
+    /// Inserts payload at `offset` of subflow `i` into the stream at `data`. With `subflow_order` it
+    /// waits until nothing before it is missing on the subflow. Returns false if there is no room.
+    fn place_mapped(&mut self, i: usize, offset: u64, data: u64, payload: P) -> bool {
+        let subflow = &mut self.subflows[i];
+        let next = subflow.receiver().next_offset();
+        if !self.config.subflow_order || offset <= next {
+            return self.place_in_order(data, payload);
+        }
+        let is_near = offset + payload.len() as u64 - next <= self.data_receiver.max_buffer();
+        let has_room = is_near && subflow.held().pieces() < self.data_receiver.max_waiting_pieces();
+        if has_room {
+            subflow.held_mut().insert(offset, data, payload);
+        }
+        has_room
+    }
+
+    /// Inserts the payload that waited for a gap of subflow `i` into the stream.
+    pub(super) fn place_held(&mut self, i: usize) {
+        let next = self.subflows[i].receiver().next_offset();
+        while let Some((data, payload)) = self.subflows[i].held_mut().take_before(next) {
+            self.place_in_order(data, payload);
+        }
+    }
+
+    /// Inserts payload into the stream at `data`. Returns false if there is no room.
+    fn place_in_order(&mut self, data: u64, payload: P) -> bool {
+        self.drops(data, payload.len()) || self.data_receiver.accept(data, payload)
+    }
+
+    /// With `overruns_window`, `len` bytes at `data` that are out of order and beyond the window are
+    /// dropped, although their subflow acknowledges them. In order they are taken all the same.
+    fn drops(&mut self, data: u64, len: usize) -> bool {
+        let end = data + len as u64;
+        if !self.config.overruns_window || end <= self.data_receiver.advertised() {
+            return false;
+        }
+        let is_next = data <= self.data_receiver.next();
+        if is_next {
+            self.data_receiver.advertise(end);
+        }
+        !is_next
     }
 
     /// Inserts the mapped part of a payload into the stream, and keeps the rest.
@@ -294,7 +338,7 @@ impl<P: Payload> Endpoint<P> {
                 break;
             };
             let cut = (map.end() - at).min(rest.len() as u64) as usize;
-            if !self.data_receiver.accept(map.data + (at - map.subflow), rest.slice(0, cut)) {
+            if !self.place_mapped(i, at, map.data + (at - map.subflow), rest.slice(0, cut)) {
                 return false;
             }
             rest = rest.slice(cut, rest.len());
@@ -372,7 +416,8 @@ impl<P: Payload> Endpoint<P> {
             }
             mappings.set_verified(&complete);
             for (at, part) in complete.parts {
-                if !self.data_receiver.insert(map.data + (at - map.subflow), part) {
+                let data = map.data + (at - map.subflow);
+                if !self.drops(data, part.len()) && !self.data_receiver.insert(data, part) {
                     self.reset_subflow(i, Failure::Protocol, reset_reason::MPTCP_ERROR);
                     return;
                 }
@@ -395,7 +440,7 @@ fn verify_checksum<'a, P: Payload + 'a>(expected: u16, parts: impl IntoIterator<
 mod tests {
     use crate::{Config, Endpoint, PathId};
     use units::{Instant, Seed};
-    use wire::{Payload, Span};
+    use wire::{Payload, Segment, Span};
 
     /// Exchanges segments without delay until none is left, and returns the bytes read. `short`
     /// truncates data sequence numbers to 32 bits.
@@ -441,6 +486,55 @@ mod tests {
                 assert_eq!(exchange(&mut ends, short), 200_000, "{idsn:x} {short}");
                 assert_eq!(ends[0].acknowledged(), 200_000);
             }
+        }
+    }
+
+    /// A connected client, and the segments that carry the first 30,000 bytes of its server.
+    fn client_and_data(client: Config) -> (Endpoint<Span>, Vec<(PathId, Segment<Span>)>) {
+        let mut ends = [
+            Endpoint::server(Config { initial_window: 30, ..Config::default() }, Seed::new(2)),
+            Endpoint::client(client, Seed::new(1)),
+        ];
+        ends[1].open(Instant::ZERO, PathId(0), false);
+        exchange(&mut ends, false);
+        let [mut server, client] = ends;
+        server.widen_window(100_000);
+        assert_eq!(server.write(&Span::new(0, 30_000)), 30_000);
+        let segments: Vec<_> = core::iter::from_fn(|| server.poll_transmit(Instant::ZERO)).collect();
+        (client, segments)
+    }
+
+    #[test]
+    fn data_beyond_a_gap_of_its_subflow_waits_there() {
+        for subflow_order in [false, true] {
+            let (mut client, segments) = client_and_data(Config { subflow_order, ..Config::default() });
+            for (path, segment) in &segments[1..] {
+                client.handle_segment(Instant::ZERO, *path, segment);
+            }
+            let len = segments[0].1.payload.len() as u64;
+            let in_stream = if subflow_order { 0 } else { 30_000 - len };
+            assert_eq!(client.data_receiver.out_of_order(), in_stream);
+            assert_eq!((client.out_of_order(), client.unread()), (30_000 - len, 0));
+            client.handle_segment(Instant::ZERO, segments[0].0, &segments[0].1);
+            assert_eq!((client.out_of_order(), client.unread()), (0, 30_000));
+        }
+    }
+
+    #[test]
+    fn data_beyond_the_window_is_dropped_after_its_subflow_has_acknowledged_it() {
+        for overruns_window in [false, true] {
+            let config = Config { overruns_window, recv_buffer: 10_000, ..Config::default() };
+            let (mut client, segments) = client_and_data(config);
+            // A gap at data level, but none in the subflow.
+            let missing = segments[0].1.payload.len() as u64;
+            client.subflows[0].receiver_mut().record(1, 1 + missing);
+            for (path, segment) in &segments[1..] {
+                client.handle_segment(Instant::ZERO, *path, segment);
+            }
+            assert!(client.out_of_order() + missing <= 10_000);
+            let acknowledged = client.subflows[0].receiver().next_offset() - 1;
+            assert_eq!(acknowledged == 30_000, overruns_window, "{acknowledged}");
+            assert_eq!(client.check(), Ok(()));
         }
     }
 }

@@ -7,6 +7,7 @@
 mod establish;
 mod fin;
 mod handshake;
+mod held;
 mod keepalive;
 mod mappings;
 mod options;
@@ -18,6 +19,7 @@ mod sack_compression;
 mod sender;
 mod unmapped;
 
+pub(crate) use held::Held;
 pub(crate) use keepalive::KeepaliveAction;
 pub(crate) use mappings::{Mapped, Mappings};
 pub(crate) use options::{MIN_MSS, own_window_scale};
@@ -75,6 +77,7 @@ pub(crate) struct Subflow<P> {
     fin: FinState,
     reset: ResetState,
     mappings: Mappings<P>,
+    held: Held<P>,
     signals: VecDeque<MptcpSignal>,
     /// With the redundant scheduler: data offset after the last byte assigned to this subflow.
     copied_until: u64,
@@ -104,6 +107,7 @@ impl<P: Payload> Subflow<P> {
             fin: FinState::default(),
             reset: ResetState::default(),
             mappings: Mappings::new(),
+            held: Held::new(),
             signals: VecDeque::new(),
             copied_until: 0,
             receiver: Receiver::new(config),
@@ -165,6 +169,14 @@ impl<P: Payload> Subflow<P> {
     #[inline]
     pub(crate) fn mappings_mut(&mut self) -> &mut Mappings<P> {
         &mut self.mappings
+    }
+    #[inline]
+    pub(crate) fn held(&self) -> &Held<P> {
+        &self.held
+    }
+    #[inline]
+    pub(crate) fn held_mut(&mut self) -> &mut Held<P> {
+        &mut self.held
     }
     #[inline]
     pub(crate) fn local_port(&self) -> u16 {
@@ -283,6 +295,11 @@ impl<P: Payload> Subflow<P> {
     pub(crate) fn on_window(&mut self, field: u16, bytes: u64) -> bool {
         self.peer_window.update(field, bytes)
     }
+    /// Window that Linux would count with, in bytes.
+    #[inline]
+    pub(crate) fn keep_window(&mut self, bytes: u64, seq: u32, advances: bool) -> u64 {
+        self.peer_window.keep(bytes, seq, advances)
+    }
     /// The window field of the last segment is `field`.
     #[inline]
     pub(crate) fn is_same_window(&self, field: u16) -> bool {
@@ -393,7 +410,12 @@ impl<P: Payload> Subflow<P> {
     /// the sample, if the segment gives one.
     pub(crate) fn sample_receiver_rtt(&mut self, now: Instant, segment: &Segment<P>) -> Option<Duration> {
         let clock = segment.timestamps.filter(|_| self.uses_timestamps())?;
-        self.receiver.sample_rtt(clock_at(now), clock.echo)
+        self.receiver.sample_rtt(clock_at(now), clock.echo, !segment.payload.is_empty())
+    }
+
+    /// Round-trip time of received data: measured by the receiver, or without timestamps by the sender.
+    pub(crate) fn data_rtt(&self) -> Option<Duration> {
+        if self.uses_timestamps() { self.receiver.rtt() } else { self.sender.measured_rtt() }
     }
 }
 
@@ -472,6 +494,7 @@ impl<P: Payload> Subflow<P> {
         self.handshake.cancel_ack();
         self.signals.clear();
         self.mappings.clear();
+        self.held.clear();
     }
 
     /// A reset of this subflow at its present sequence numbers.

@@ -123,11 +123,14 @@ pub(super) struct PeerWindow {
     field: Option<u16>,
     /// Largest window so far, in bytes.
     max: u64,
+    /// Window that Linux would count with, in bytes, and the sequence number of its segment.
+    kept: u64,
+    kept_at: Option<u32>,
 }
 
 impl Default for PeerWindow {
     fn default() -> Self {
-        Self { field: None, max: 65_535 }
+        Self { field: None, max: 65_535, kept: 0, kept_at: None }
     }
 }
 
@@ -137,6 +140,16 @@ impl PeerWindow {
     pub(super) fn update(&mut self, field: u16, bytes: u64) -> bool {
         self.max = self.max.max(bytes);
         self.field.replace(field) == Some(field)
+    }
+    /// Window that Linux would count with: a duplicate acknowledgement opens it and never narrows it
+    /// (`tcp_may_update_window`). `advances` if the segment acknowledges new data.
+    pub(super) fn keep(&mut self, bytes: u64, seq: u32, advances: bool) -> u64 {
+        let is_newer = self.kept_at.is_none_or(|at| (seq.wrapping_sub(at) as i32) > 0);
+        let opens_or_closes = self.kept_at == Some(seq) && (bytes > self.kept || bytes == 0);
+        if advances || is_newer || opens_or_closes {
+            (self.kept, self.kept_at) = (bytes, Some(seq));
+        }
+        self.kept
     }
     #[inline]
     pub(super) fn is_same(self, field: u16) -> bool {
@@ -237,6 +250,17 @@ mod tests {
         assert!(!window.update(20, 2_000_000));
         assert!(window.update(20, 20) && window.is_same(20));
         assert_eq!(window.max(), 2_000_000);
+    }
+
+    #[test]
+    fn duplicate_acknowledgement_never_narrows_the_kept_window() {
+        let mut window = PeerWindow::default();
+        assert_eq!(window.keep(1000, u32::MAX, true), 1000);
+        assert_eq!(window.keep(900, u32::MAX, false), 1000, "duplicate");
+        assert_eq!(window.keep(1100, u32::MAX, false), 1100);
+        assert_eq!(window.keep(800, u32::MAX, true), 800, "it acknowledges data");
+        assert_eq!(window.keep(700, 5, false), 700, "it carries data");
+        assert_eq!(window.keep(9000, u32::MAX, false), 700, "an old segment");
     }
 
     #[test]

@@ -194,14 +194,13 @@ impl Receiver {
     }
 
     /// Takes a round-trip sample from `echo`, the echo of this end's clock, which now reads
-    /// `now_ms`. As in Linux (`tcp_rcv_rtt_update`), a shorter sample counts at once and a longer
-    /// one by an eighth. Returns the sample.
-    pub(crate) fn sample_rtt(&mut self, now_ms: u32, echo: u32) -> Option<Duration> {
-        // Only the first segment with an echo answers at once.
-        if echo == 0 || echo == self.last_echo {
+    /// `now_ms`. As in Linux (`tcp_rcv_rtt_measure_ts`), only the first segment with an echo answers
+    /// at once, and it counts if it has data; a shorter sample counts at once and a longer one by an
+    /// eighth. Returns the sample.
+    pub(crate) fn sample_rtt(&mut self, now_ms: u32, echo: u32, has_data: bool) -> Option<Duration> {
+        if echo == 0 || core::mem::replace(&mut self.last_echo, echo) == echo || !has_data {
             return None;
         }
-        self.last_echo = echo;
         let sample = Duration::from_millis(u64::from(now_ms.wrapping_sub(echo)).clamp(1, 60_000));
         self.rtt = Some(self.rtt.map_or(sample, |rtt| sample.min((rtt * 7 + sample) / 8)));
         Some(sample)
@@ -445,6 +444,19 @@ mod tests {
         assert_eq!(r.next, 41);
         assert!(!r.has_sack_blocks());
         assert_eq!(r.record(1, 11), Arrival::Duplicate);
+    }
+
+    #[test]
+    fn round_trip_counts_from_data_that_first_echoes_a_time() {
+        let mut r = receiver();
+        assert_eq!(r.sample_rtt(130, 100, false), None, "an acknowledgement has used the echo up");
+        assert_eq!(r.sample_rtt(140, 100, true), None);
+        assert_eq!(r.sample_rtt(150, 110, true), Some(Duration::from_millis(40)));
+        assert_eq!(r.rtt(), Some(Duration::from_millis(40)));
+        r.sample_rtt(200, 120, true);
+        assert_eq!(r.rtt(), Some(Duration::from_millis(45)), "a longer one counts by an eighth");
+        r.sample_rtt(200, 170, true);
+        assert_eq!(r.rtt(), Some(Duration::from_millis(30)), "a shorter one counts at once");
     }
 
     #[test]

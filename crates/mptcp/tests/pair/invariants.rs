@@ -37,13 +37,18 @@ pub(super) struct History {
     data_fin: Option<u64>,
     events_seen: usize,
     ended: bool,
+    /// Largest window offered, and how far it would reach from the highest DATA_ACK.
+    largest_window: u64,
+    reach: u64,
     /// The end rounds its window down to the unit of its field, as Linux does.
     rounds_down: bool,
+    /// The end may count an old window from a new DATA_ACK, as Linux does.
+    overruns: bool,
 }
 
 impl History {
     pub(super) fn new(config: &Config) -> Self {
-        Self { rounds_down: config.min_window_scale > 0, ..Self::default() }
+        Self { rounds_down: config.min_window_scale > 0, overruns: config.overruns_window, ..Self::default() }
     }
 }
 
@@ -156,13 +161,14 @@ impl Pair {
         let history = &self.history[from];
         let both = history.scaled.get(&key).copied().unwrap_or_default();
         let shift = if both { history.scales.get(&key).copied().unwrap_or(0) } else { 0 };
-        let edge = in_order + (u64::from(segment.window) << shift);
+        let window = u64::from(segment.window) << shift;
+        let edge = in_order + window;
         let history = &mut self.history[from];
         // A peer that has fallen back counts from the subflow's acknowledgement (RFC 8684, section
         // 3.7).
         let (first, start) = *history.start.get_or_insert((key, segment.ack));
         let on_subflow = if first == key { u64::from(segment.ack.wrapping_sub(start)) } else { 0 };
-        let furthest = edge.max(on_subflow + (u64::from(segment.window) << shift));
+        let furthest = edge.max(on_subflow + window);
         // A DATA_FIN takes a byte of the window, and a 16-bit window can be too small for the edge.
         let rounding = if history.rounds_down { (1 << shift) - 1 } else { 0 };
         assert!(
@@ -171,6 +177,8 @@ impl Pair {
         );
         history.edge = history.edge.max(edge);
         history.furthest = history.furthest.max(furthest);
+        history.largest_window = history.largest_window.max(window);
+        history.reach = history.reach.max(in_order + history.largest_window);
         if let Some(ack) = segment.dss.and_then(|dss| dss.data_ack) {
             let before = history.data_ack.replace(ack as u32).unwrap_or(ack as u32);
             assert!((ack as u32).wrapping_sub(before) as i32 >= 0, "DATA_ACK moved back");
@@ -230,7 +238,8 @@ impl Pair {
             return;
         }
         let end = segment.payload.offset + len;
-        let edge = self.history[1 - from].furthest;
+        let peer = &self.history[1 - from];
+        let edge = if self.history[from].overruns { peer.furthest.max(peer.reach) } else { peer.furthest };
         assert!(self.liar.is_some() || end <= edge, "data beyond the window edge {edge}: {segment:?}");
         let end = segment.seq.wrapping_add(len as u32);
         let before = self.history[from].sent.get(&key).copied();

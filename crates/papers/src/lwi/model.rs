@@ -175,6 +175,8 @@ pub fn with_queue(
         ack_coalescing: Duration::ZERO,
         sack_compression: Duration::ZERO,
         count_out_of_order: false,
+        subflow_order: false,
+        overruns_window: false,
         avoid_silly_window: true,
         min_window_scale: 0,
         ..mptcp::Config::linux()

@@ -27,10 +27,10 @@ pub(super) struct Autotune {
 
 impl Autotune {
     pub(super) fn new(config: &Config) -> Self {
-        let max_buffer = config.recv_buffer;
         // A window below the unit of the scaled window field could never open.
         let unit = 1 << own_window_scale(config);
-        let buffer = config.autotune.map_or(max_buffer, |initial| initial.max(unit).min(max_buffer));
+        let max_buffer = config.recv_buffer.max(unit);
+        let buffer = config.autotune.map_or(max_buffer, |initial| initial.clamp(unit, max_buffer));
         Self {
             enabled: config.autotune.is_some(),
             gradual: config.gradual_window,
@@ -57,6 +57,12 @@ impl Autotune {
     #[inline]
     pub(super) fn buffer(&self) -> u64 {
         self.buffer
+    }
+
+    /// Size up to which the receive buffer may grow, in bytes.
+    #[inline]
+    pub(super) fn max_buffer(&self) -> u64 {
+        self.max_buffer
     }
 
     /// Largest window to offer, in bytes.

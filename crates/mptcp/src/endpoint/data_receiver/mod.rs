@@ -108,6 +108,18 @@ impl<P: Payload> DataReceiver<P> {
         self.insert(data, piece)
     }
 
+    /// Largest receive buffer, in bytes.
+    #[inline]
+    pub(super) fn max_buffer(&self) -> u64 {
+        self.autotune.max_buffer()
+    }
+
+    /// Most pieces that may wait beyond a gap.
+    #[inline]
+    pub(super) fn max_waiting_pieces(&self) -> usize {
+        self.max_waiting_pieces
+    }
+
     /// Inserts received data. Returns false if it lies outside the advertised window or beyond the
     /// peer's DATA_FIN.
     #[inline]
