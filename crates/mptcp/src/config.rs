@@ -145,7 +145,9 @@ pub struct Config {
     pub stale_after: u32,
     /// Repeat the first unacknowledged data over an idle subflow when a timer of the connection
     /// expires, and count `stale_after` in expiries of this timer in which the subflow received
-    /// nothing, as Linux does.
+    /// nothing, as Linux does. Once a subflow is stale or closed without an orderly end, all data that
+    /// has no DATA_ACK is sent again, also what others have carried
+    /// (`__mptcp_retransmit_pending_data`). No window probes are sent while data is outstanding.
     pub data_retransmission: bool,
     /// Detect losses by time, and probe for lost tails: RACK-TLP (RFC 8985). Needs SACK.
     pub rack: bool,
@@ -184,8 +186,8 @@ pub struct Config {
     /// Send and drop data beyond the receive window as Linux does. A duplicate acknowledgement does
     /// not narrow the window of its subflow (`tcp_may_update_window`), and its DATA_ACK moves that
     /// window on (`ack_update_msk`). The receiver drops what is out of order and beyond the window it
-    /// offered, after the subflow has acknowledged it (`mptcp_data_queue_ofo`): only
-    /// `data_retransmission` repeats it.
+    /// offered, after the subflow has acknowledged it (`mptcp_data_queue_ofo`): the data level has to
+    /// repeat it.
     pub overruns_window: bool,
     /// Send keepalive probes on idle subflows; `None` by default (RFC 9293, section 3.8.4). Without
     /// them an end that only receives cannot notice that its peer has gone, or that a middlebox has

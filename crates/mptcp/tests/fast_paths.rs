@@ -32,7 +32,7 @@ fn any_config(rng: &mut Rng, mptcp: bool) -> Config {
         checksum: coin(6),
         sack: !coin(5),
         timestamps: !coin(3),
-        ..Config::default()
+        ..if coin(3) { Config::linux() } else { Config::default() }
     };
     Config {
         mss: [536, 1460][rng.below(2) as usize],

@@ -250,7 +250,7 @@ impl<P: Payload> Endpoint<P> {
         // MPTCP signal (RFC 8684, section 3.3.2).
         let same_window = subflow.on_window(segment.window, window);
         if self.config.overruns_window {
-            window = subflow.keep_window(window, segment.seq, ack > subflow.sender().una());
+            window = subflow.update_send_window(window, segment.seq, ack > subflow.sender().una());
         }
         let pure = segment.payload.is_empty()
             && segment.signal.is_none()
@@ -264,7 +264,9 @@ impl<P: Payload> Endpoint<P> {
         let subflow = &mut self.subflows[i];
         if acked.advanced && subflow.is_stale() {
             subflow.set_stale(false);
-            self.reinject_stale();
+            if !self.config.data_retransmission {
+                self.reinject_stale();
+            }
         }
         if !self.handshake.is_mptcp() && acked.advanced {
             self.acknowledge_data(ack.min(self.data_sender.next()));
@@ -386,8 +388,8 @@ impl<P: Payload> Endpoint<P> {
                 return;
             }
             arrival = subflow.receiver_mut().record(offset, offset + len);
-            if arrival == (Arrival::InOrder { filled: true }) {
-                self.place_held(i);
+            if subflow.out_of_order().pieces() > 0 {
+                self.place_out_of_order(i);
             }
             if arrival == Arrival::OutOfOrder && !self.handshake.is_mptcp() {
                 self.data_receiver.cover_gap();

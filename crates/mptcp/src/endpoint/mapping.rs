@@ -148,7 +148,7 @@ impl<P: Payload> Endpoint<P> {
         let mappings = self.subflows[i].mappings_mut();
         for (at, piece) in mappings.take_unmapped(mapped.subflow, mapped.end()) {
             let data = mapped.data + (at - mapped.subflow);
-            if !self.drops(data, piece.len()) && !self.data_receiver.insert(data, piece) {
+            if !self.drop_beyond_window(data, piece.len()) && !self.data_receiver.insert(data, piece) {
                 // The subflow acknowledged the payload, and its mapping has no place for it.
                 self.reset_subflow(i, Failure::Protocol, reset_reason::MPTCP_ERROR);
                 return false;
@@ -276,44 +276,51 @@ impl<P: Payload> Endpoint<P> {
     /// Inserts payload at `offset` of subflow `i` into the stream at `data`. With `subflow_order` it
     /// waits until nothing before it is missing on the subflow. Returns false if there is no room.
     fn place_mapped(&mut self, i: usize, offset: u64, data: u64, payload: P) -> bool {
-        let subflow = &mut self.subflows[i];
-        let next = subflow.receiver().next_offset();
-        if !self.config.subflow_order || offset <= next {
-            return self.place_in_order(data, payload);
+        let is_next = offset <= self.subflows[i].receiver().next_offset();
+        if !self.config.subflow_order || is_next {
+            return self.drop_beyond_window(data, payload.len()) || self.data_receiver.accept(data, payload);
         }
-        let is_near = offset + payload.len() as u64 - next <= self.data_receiver.max_buffer();
-        let has_room = is_near && subflow.held().pieces() < self.data_receiver.max_waiting_pieces();
-        if has_room {
-            subflow.held_mut().insert(offset, data, payload);
+        let waiting: u64 = self.subflows.iter().map(|s| s.out_of_order().bytes()).sum();
+        let queue = self.subflows[i].out_of_order_mut();
+        let has_room = waiting + payload.len() as u64 <= self.data_receiver.max_buffer()
+            && queue.pieces() < self.data_receiver.max_waiting_pieces();
+        let is_refused =
+            !self.config.overruns_window && data + payload.len() as u64 > self.data_receiver.advertised();
+        if !has_room || is_refused {
+            return false;
         }
-        has_room
+        queue.insert(offset, data, payload);
+        true
     }
 
-    /// Inserts the payload that waited for a gap of subflow `i` into the stream.
-    pub(super) fn place_held(&mut self, i: usize) {
+    /// Inserts the payload of subflow `i` that waited for a gap into the stream, as far as nothing before
+    /// it is missing.
+    pub(super) fn place_out_of_order(&mut self, i: usize) {
         let next = self.subflows[i].receiver().next_offset();
-        while let Some((data, payload)) = self.subflows[i].held_mut().take_before(next) {
-            self.place_in_order(data, payload);
+        while let Some((data, payload)) = self.subflows[i].out_of_order_mut().take_before(next) {
+            if !self.drop_beyond_window(data, payload.len()) {
+                self.data_receiver.insert(data, payload);
+            }
         }
     }
 
-    /// Inserts payload into the stream at `data`. Returns false if there is no room.
-    fn place_in_order(&mut self, data: u64, payload: P) -> bool {
-        self.drops(data, payload.len()) || self.data_receiver.accept(data, payload)
-    }
-
-    /// With `overruns_window`, `len` bytes at `data` that are out of order and beyond the window are
-    /// dropped, although their subflow acknowledges them. In order they are taken all the same.
-    fn drops(&mut self, data: u64, len: usize) -> bool {
+    /// With `overruns_window`, drops `len` bytes at `data` that are out of order and beyond the window,
+    /// although their subflow acknowledges them. Returns true if it did. In order, the window opens for
+    /// them as long as the buffer has room.
+    fn drop_beyond_window(&mut self, data: u64, len: usize) -> bool {
         let end = data + len as u64;
         if !self.config.overruns_window || end <= self.data_receiver.advertised() {
             return false;
         }
-        let is_next = data <= self.data_receiver.next();
-        if is_next {
+        if data > self.data_receiver.next() {
+            // The peer will send them again at another offset of a subflow.
+            self.fallback.set_multipath_data();
+            return true;
+        }
+        if self.data_receiver.has_room() {
             self.data_receiver.advertise(end);
         }
-        !is_next
+        false
     }
 
     /// Inserts the mapped part of a payload into the stream, and keeps the rest.
@@ -417,7 +424,7 @@ impl<P: Payload> Endpoint<P> {
             mappings.set_verified(&complete);
             for (at, part) in complete.parts {
                 let data = map.data + (at - map.subflow);
-                if !self.drops(data, part.len()) && !self.data_receiver.insert(data, part) {
+                if !self.drop_beyond_window(data, part.len()) && !self.data_receiver.insert(data, part) {
                     self.reset_subflow(i, Failure::Protocol, reset_reason::MPTCP_ERROR);
                     return;
                 }
@@ -536,5 +543,21 @@ mod tests {
             assert_eq!(acknowledged == 30_000, overruns_window, "{acknowledged}");
             assert_eq!(client.check(), Ok(()));
         }
+    }
+
+    #[test]
+    fn data_in_order_beyond_the_window_is_taken_while_the_buffer_has_room() {
+        let config = Config { overruns_window: true, recv_buffer: 10_000, ..Config::default() };
+        let (mut client, segments) = client_and_data(config);
+        for (path, segment) in &segments {
+            client.handle_segment(Instant::ZERO, *path, segment);
+        }
+        let largest = segments.iter().map(|(_, s)| s.payload.len() as u64).max().unwrap_or(0);
+        assert!((10_000..10_000 + largest).contains(&client.unread()), "{}", client.unread());
+        assert_eq!(
+            client.subflows[0].receiver().next_offset(),
+            1 + client.unread(),
+            "no more is acknowledged"
+        );
     }
 }

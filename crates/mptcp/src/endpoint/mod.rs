@@ -340,7 +340,8 @@ impl<P: Payload> Endpoint<P> {
     /// Bytes received beyond a gap, in the data stream or in a subflow. Bytes that two subflows have
     /// brought count twice while one of them keeps its copy behind a gap of its own.
     pub fn out_of_order(&self) -> u64 {
-        self.data_receiver.out_of_order() + self.subflows.iter().map(|s| s.held().bytes()).sum::<u64>()
+        self.data_receiver.out_of_order()
+            + self.subflows.iter().map(|s| s.out_of_order().bytes()).sum::<u64>()
     }
 
     /// Bytes received without a complete mapping, over all subflows.
@@ -350,7 +351,8 @@ impl<P: Payload> Endpoint<P> {
 
     /// Pieces of received data, ranges and mappings held. Each costs memory beside its bytes.
     pub fn received_pieces(&self) -> usize {
-        let of_subflow = |s: &Subflow<P>| s.mappings().len() + s.receiver().ranges() + s.held().pieces();
+        let of_subflow =
+            |s: &Subflow<P>| s.mappings().len() + s.receiver().ranges() + s.out_of_order().pieces();
         self.data_receiver.pieces() + self.subflows.iter().map(of_subflow).sum::<usize>()
     }
 

@@ -246,10 +246,6 @@ impl<P: Payload> Endpoint<P> {
 
     /// Puts the data of stale subflows on a subflow that can carry data now.
     pub(super) fn reinject_stale(&mut self) {
-        if self.config.data_retransmission {
-            // Linux has queued it once for whatever subflow comes.
-            return;
-        }
         for i in 0..self.subflows.len() {
             if self.subflows[i].is_established() && self.subflows[i].is_stale() {
                 self.reinject(i, true);

@@ -146,7 +146,8 @@ impl<P: Payload> Endpoint<P> {
             self.repeat_keys(now, i);
             return;
         }
-        if subflow.sender().timeouts() >= self.config.max_retries {
+        let waits = self.config.overruns_window && subflow.is_held_off(now);
+        if subflow.sender().timeouts() >= self.config.max_retries && !waits {
             self.give_up(i);
             return;
         }
@@ -186,8 +187,8 @@ impl<P: Payload> Endpoint<P> {
     }
 
     fn on_window_probe_timeout(&mut self, now: Instant) {
-        // Linux leaves it to the data that is outstanding, and to its retransmission timer, to bring an
-        // answer (`mptcp_sendmsg_frag`).
+        // Linux sends no probe while data is outstanding: the data brings an answer, or its
+        // retransmission timer sends it again (`mptcp_sendmsg_frag`).
         let data_probes = self.config.data_retransmission && self.data_sender.has_outstanding();
         if !data_probes {
             self.on_unanswered_probe(now, self.data_sender.probe_tries());

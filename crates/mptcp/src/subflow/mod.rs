@@ -7,10 +7,10 @@
 mod establish;
 mod fin;
 mod handshake;
-mod held;
 mod keepalive;
 mod mappings;
 mod options;
+mod out_of_order;
 mod ports;
 mod receiver;
 mod reset;
@@ -19,10 +19,10 @@ mod sack_compression;
 mod sender;
 mod unmapped;
 
-pub(crate) use held::Held;
 pub(crate) use keepalive::KeepaliveAction;
 pub(crate) use mappings::{Mapped, Mappings};
 pub(crate) use options::{MIN_MSS, own_window_scale};
+pub(crate) use out_of_order::OutOfOrderQueue;
 pub(crate) use receiver::{Arrival, Receiver};
 pub(crate) use reset::Reset;
 pub(crate) use rtt::Rtt;
@@ -44,6 +44,9 @@ use wire::{Ecn, Flags, MptcpSignal, Payload, Segment};
 
 /// How long a closed subflow answers a repeated FIN (Linux: 60 s; RFC 9293: 2 MSL).
 const TIME_WAIT: Duration = Duration::from_secs(60);
+
+/// Longest silence of a peer with a closed window (Linux `TCP_RTO_MAX`).
+const MAX_SILENCE: Duration = Duration::from_secs(120);
 
 /// Connection state (RFC 9293, section 3.3.2). The closing states follow from the FINs sent,
 /// acknowledged and received.
@@ -77,7 +80,7 @@ pub(crate) struct Subflow<P> {
     fin: FinState,
     reset: ResetState,
     mappings: Mappings<P>,
-    held: Held<P>,
+    out_of_order: OutOfOrderQueue<P>,
     signals: VecDeque<MptcpSignal>,
     /// With the redundant scheduler: data offset after the last byte assigned to this subflow.
     copied_until: u64,
@@ -107,7 +110,7 @@ impl<P: Payload> Subflow<P> {
             fin: FinState::default(),
             reset: ResetState::default(),
             mappings: Mappings::new(),
-            held: Held::new(),
+            out_of_order: OutOfOrderQueue::new(),
             signals: VecDeque::new(),
             copied_until: 0,
             receiver: Receiver::new(config),
@@ -171,12 +174,12 @@ impl<P: Payload> Subflow<P> {
         &mut self.mappings
     }
     #[inline]
-    pub(crate) fn held(&self) -> &Held<P> {
-        &self.held
+    pub(crate) fn out_of_order(&self) -> &OutOfOrderQueue<P> {
+        &self.out_of_order
     }
     #[inline]
-    pub(crate) fn held_mut(&mut self) -> &mut Held<P> {
-        &mut self.held
+    pub(crate) fn out_of_order_mut(&mut self) -> &mut OutOfOrderQueue<P> {
+        &mut self.out_of_order
     }
     #[inline]
     pub(crate) fn local_port(&self) -> u16 {
@@ -295,10 +298,14 @@ impl<P: Payload> Subflow<P> {
     pub(crate) fn on_window(&mut self, field: u16, bytes: u64) -> bool {
         self.peer_window.update(field, bytes)
     }
-    /// Window that Linux would count with, in bytes.
+    /// Updates the send window as Linux does, by a segment with a window of `bytes`, and returns it.
     #[inline]
-    pub(crate) fn keep_window(&mut self, bytes: u64, seq: u32, advances: bool) -> u64 {
-        self.peer_window.keep(bytes, seq, advances)
+    pub(crate) fn update_send_window(&mut self, bytes: u64, seq: u32, advances: bool) -> u64 {
+        self.peer_window.update_send_window(bytes, seq, advances)
+    }
+    /// The peer answers with a closed window: it is no reason to give up.
+    pub(crate) fn is_held_off(&self, now: Instant) -> bool {
+        self.peer_window.is_same(0) && now.since(self.last_heard()) <= MAX_SILENCE
     }
     /// The window field of the last segment is `field`.
     #[inline]
@@ -494,7 +501,7 @@ impl<P: Payload> Subflow<P> {
         self.handshake.cancel_ack();
         self.signals.clear();
         self.mappings.clear();
-        self.held.clear();
+        self.out_of_order.clear();
     }
 
     /// A reset of this subflow at its present sequence numbers.

@@ -123,14 +123,15 @@ pub(super) struct PeerWindow {
     field: Option<u16>,
     /// Largest window so far, in bytes.
     max: u64,
-    /// Window that Linux would count with, in bytes, and the sequence number of its segment.
-    kept: u64,
-    kept_at: Option<u32>,
+    /// Send window as Linux counts it (`snd_wnd`), in bytes, and the sequence number of its segment
+    /// (`snd_wl1`).
+    send_window: u64,
+    updated_by: Option<u32>,
 }
 
 impl Default for PeerWindow {
     fn default() -> Self {
-        Self { field: None, max: 65_535, kept: 0, kept_at: None }
+        Self { field: None, max: 65_535, send_window: 0, updated_by: None }
     }
 }
 
@@ -141,15 +142,16 @@ impl PeerWindow {
         self.max = self.max.max(bytes);
         self.field.replace(field) == Some(field)
     }
-    /// Window that Linux would count with: a duplicate acknowledgement opens it and never narrows it
-    /// (`tcp_may_update_window`). `advances` if the segment acknowledges new data.
-    pub(super) fn keep(&mut self, bytes: u64, seq: u32, advances: bool) -> u64 {
-        let is_newer = self.kept_at.is_none_or(|at| (seq.wrapping_sub(at) as i32) > 0);
-        let opens_or_closes = self.kept_at == Some(seq) && (bytes > self.kept || bytes == 0);
+    /// Updates the send window by a segment with the sequence number `seq`, and returns it. A duplicate
+    /// acknowledgement opens it and never narrows it (`tcp_may_update_window`). `advances`: the segment
+    /// acknowledges new data.
+    pub(super) fn update_send_window(&mut self, bytes: u64, seq: u32, advances: bool) -> u64 {
+        let is_newer = self.updated_by.is_none_or(|at| (seq.wrapping_sub(at) as i32) > 0);
+        let opens_or_closes = self.updated_by == Some(seq) && (bytes > self.send_window || bytes == 0);
         if advances || is_newer || opens_or_closes {
-            (self.kept, self.kept_at) = (bytes, Some(seq));
+            (self.send_window, self.updated_by) = (bytes, Some(seq));
         }
-        self.kept
+        self.send_window
     }
     #[inline]
     pub(super) fn is_same(self, field: u16) -> bool {
@@ -253,14 +255,14 @@ mod tests {
     }
 
     #[test]
-    fn duplicate_acknowledgement_never_narrows_the_kept_window() {
+    fn duplicate_acknowledgement_never_narrows_the_send_window() {
         let mut window = PeerWindow::default();
-        assert_eq!(window.keep(1000, u32::MAX, true), 1000);
-        assert_eq!(window.keep(900, u32::MAX, false), 1000, "duplicate");
-        assert_eq!(window.keep(1100, u32::MAX, false), 1100);
-        assert_eq!(window.keep(800, u32::MAX, true), 800, "it acknowledges data");
-        assert_eq!(window.keep(700, 5, false), 700, "it carries data");
-        assert_eq!(window.keep(9000, u32::MAX, false), 700, "an old segment");
+        assert_eq!(window.update_send_window(1000, u32::MAX, true), 1000);
+        assert_eq!(window.update_send_window(900, u32::MAX, false), 1000, "duplicate");
+        assert_eq!(window.update_send_window(1100, u32::MAX, false), 1100);
+        assert_eq!(window.update_send_window(800, u32::MAX, true), 800, "it acknowledges data");
+        assert_eq!(window.update_send_window(700, 5, false), 700, "it carries data");
+        assert_eq!(window.update_send_window(9000, u32::MAX, false), 700, "an old segment");
     }
 
     #[test]

@@ -161,7 +161,7 @@ numbers! {
         paws: 0,
         challenge_acks: 0,
         quickack: 0,
-        /// Whatever has no number here is as in Linux.
+        /// Settings that have no number here are those of Linux.
         linux: 0,
         /// MPTCP-rec bits: 1 NR-SACK, 2 rates, 4 path choice, 8 offered without any of these, 16
         /// rounds as the clock, 32 the weighed choice.

@@ -61,11 +61,6 @@ impl HeadOfLine {
         self.waited_for[path] += sum;
     }
 
-    /// Bytes that wait.
-    pub(crate) fn held_bytes(&self) -> u64 {
-        self.held.iter().flatten().map(|held| held.bytes).sum()
-    }
-
     /// Results for a connection that delivered `delivered` bytes over the paths `names`.
     pub(crate) fn outcome<'a>(
         mut self,

@@ -114,6 +114,11 @@ impl<P: Payload> DataReceiver<P> {
         self.autotune.max_buffer()
     }
 
+    /// The buffer is not full.
+    pub(super) fn has_room(&self) -> bool {
+        self.reorder.unread() + self.reorder.out_of_order() < self.autotune.buffer()
+    }
+
     /// Most pieces that may wait beyond a gap.
     #[inline]
     pub(super) fn max_waiting_pieces(&self) -> usize {
