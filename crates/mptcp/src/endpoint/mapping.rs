@@ -147,9 +147,8 @@ impl<P: Payload> Endpoint<P> {
     fn deliver_unmapped(&mut self, i: usize, mapped: &Mapped) -> bool {
         let mappings = self.subflows[i].mappings_mut();
         for (at, piece) in mappings.take_unmapped(mapped.subflow, mapped.end()) {
-            let data = mapped.data + (at - mapped.subflow);
-            if !self.drop_beyond_window(data, piece.len()) && !self.data_receiver.insert(data, piece) {
-                // The subflow acknowledged the payload, and its mapping has no place for it.
+            if !self.place_acknowledged(mapped.data + (at - mapped.subflow), piece) {
+                // The stream has no place for the mapping.
                 self.reset_subflow(i, Failure::Protocol, reset_reason::MPTCP_ERROR);
                 return false;
             }
@@ -298,29 +297,40 @@ impl<P: Payload> Endpoint<P> {
     pub(super) fn place_out_of_order(&mut self, i: usize) {
         let next = self.subflows[i].receiver().next_offset();
         while let Some((data, payload)) = self.subflows[i].out_of_order_mut().take_before(next) {
-            if !self.drop_beyond_window(data, payload.len()) {
-                self.data_receiver.insert(data, payload);
-            }
+            self.place_acknowledged(data, payload);
         }
     }
 
     /// With `overruns_window`, drops `len` bytes at `data` that are out of order and beyond the window,
-    /// although their subflow acknowledges them. Returns true if it did. In order, the window opens for
-    /// them as long as the buffer has room.
+    /// although their subflow acknowledges them. Returns true if it did.
     fn drop_beyond_window(&mut self, data: u64, len: usize) -> bool {
-        let end = data + len as u64;
-        if !self.config.overruns_window || end <= self.data_receiver.advertised() {
-            return false;
-        }
-        if data > self.data_receiver.next() {
+        let drops = self.config.overruns_window && !self.admit(data, len) && data > self.data_receiver.next();
+        if drops {
             // The peer will send them again at another offset of a subflow.
+            self.fallback.set_multipath_data();
+        }
+        drops
+    }
+
+    /// Inserts payload that its subflow has acknowledged, or drops it if it lies beyond the window: the
+    /// peer, which may overrun the window as Linux does, has to send it again. Returns false if the
+    /// stream has ended before it.
+    fn place_acknowledged(&mut self, data: u64, payload: P) -> bool {
+        if !self.admit(data, payload.len()) {
             self.fallback.set_multipath_data();
             return true;
         }
-        if self.data_receiver.has_room() {
+        self.data_receiver.insert(data, payload)
+    }
+
+    /// Opens the window for the next bytes in order, as long as the buffer has room. Returns true if
+    /// `len` bytes at `data` lie within the window then.
+    fn admit(&mut self, data: u64, len: usize) -> bool {
+        let end = data + len as u64;
+        if data <= self.data_receiver.next() && self.data_receiver.has_room() {
             self.data_receiver.advertise(end);
         }
-        false
+        end <= self.data_receiver.advertised()
     }
 
     /// Inserts the mapped part of a payload into the stream, and keeps the rest.
@@ -423,8 +433,7 @@ impl<P: Payload> Endpoint<P> {
             }
             mappings.set_verified(&complete);
             for (at, part) in complete.parts {
-                let data = map.data + (at - map.subflow);
-                if !self.drop_beyond_window(data, part.len()) && !self.data_receiver.insert(data, part) {
+                if !self.place_acknowledged(map.data + (at - map.subflow), part) {
                     self.reset_subflow(i, Failure::Protocol, reset_reason::MPTCP_ERROR);
                     return;
                 }

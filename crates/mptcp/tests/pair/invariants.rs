@@ -178,7 +178,7 @@ impl Pair {
         history.edge = history.edge.max(edge);
         history.furthest = history.furthest.max(furthest);
         history.largest_window = history.largest_window.max(window);
-        history.reach = history.reach.max(in_order + history.largest_window);
+        history.reach = history.reach.max(in_order.max(on_subflow) + history.largest_window);
         if let Some(ack) = segment.dss.and_then(|dss| dss.data_ack) {
             let before = history.data_ack.replace(ack as u32).unwrap_or(ack as u32);
             assert!((ack as u32).wrapping_sub(before) as i32 >= 0, "DATA_ACK moved back");
