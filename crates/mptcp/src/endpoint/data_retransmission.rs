@@ -109,7 +109,10 @@ impl<P: Payload> Endpoint<P> {
         }
         // A backup only if no other subflow makes progress.
         let backup = idle_backup.filter(|_| least_silent > 1);
-        if let Some(i) = idle.or(backup)
+        // While a fallback is possible, a missing DATA_ACK may be its only sign: a repetition would enter
+        // the peer's stream a second time. `repair` waits longer.
+        if self.fallback.has_multipath_data()
+            && let Some(i) = idle.or(backup)
             && !self.follow_fallback(now, i)
             && self.data_sender.repeat_first(&mut self.subflows[i], FRAGMENT_BYTES)
         {
