@@ -36,7 +36,9 @@ impl<P: Payload> Endpoint<P> {
         self.subflows[i].cancel_handshake_ack();
         if let Some(ack) = self.data_ack_of(dss) {
             let subflow = &mut self.subflows[i];
-            subflow.on_data_ack_seen(segment.ack != subflow.seq_at(1));
+            let newest = subflow.seq_at(subflow.sender().una());
+            let is_old = (segment.ack.wrapping_sub(newest) as i32) < 0;
+            subflow.on_data_ack_seen(segment.ack != subflow.seq_at(1), is_old);
             self.on_data_ack(now, ack);
         }
         let map = dss.mapping?;

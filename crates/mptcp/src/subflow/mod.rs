@@ -317,10 +317,11 @@ impl<P: Payload> Subflow<P> {
         self.peer_window.max()
     }
 
-    /// A segment with a DATA_ACK arrived; `after_syn` if it also acknowledged more than the SYN.
+    /// A segment with a DATA_ACK arrived; `after_syn` if it also acknowledged more than the SYN, `is_old`
+    /// if another one has acknowledged more.
     #[inline]
-    pub(crate) fn on_data_ack_seen(&mut self, after_syn: bool) {
-        self.dss.on_data_ack(after_syn);
+    pub(crate) fn on_data_ack_seen(&mut self, after_syn: bool, is_old: bool) {
+        self.dss.on_data_ack(after_syn, is_old);
     }
     pub(crate) fn on_missing_dss(&mut self) {
         self.dss.on_missing();

@@ -175,9 +175,10 @@ pub(super) struct DssHistory {
 
 impl DssHistory {
     #[inline]
-    pub(super) fn on_data_ack(&mut self, after_syn: bool) {
+    pub(super) fn on_data_ack(&mut self, after_syn: bool, is_old: bool) {
         self.passed |= after_syn;
-        self.missing = false;
+        // A late segment says nothing about what middleboxes do now.
+        self.missing &= is_old;
         self.idle_acks = 0;
     }
     pub(super) fn on_missing(&mut self) {
@@ -270,10 +271,10 @@ mod tests {
         let mut dss = DssHistory::default();
         dss.on_missing();
         assert_eq!((dss.count_idle_ack(), dss.count_idle_ack()), (1, 2));
-        dss.on_data_ack(false);
+        dss.on_data_ack(false, false);
         assert!(!dss.is_missing() && !dss.has_passed());
         assert_eq!(dss.count_idle_ack(), 1);
-        dss.on_data_ack(true);
+        dss.on_data_ack(true, false);
         assert!(dss.has_passed());
     }
 }
