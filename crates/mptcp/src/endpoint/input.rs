@@ -173,7 +173,7 @@ impl<P: Payload> Endpoint<P> {
         let mut mapped = None;
         if self.handshake.is_mptcp() {
             mapped = match segment.dss {
-                Some(dss) => self.on_dss(now, i, offset, segment, &dss),
+                Some(dss) => self.on_dss(now, i, (offset, ack), segment, &dss),
                 None => self.on_missing_dss(now, i, (offset, ack), segment),
             };
         }

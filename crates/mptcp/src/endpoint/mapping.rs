@@ -21,14 +21,14 @@ const MAX_MAPPING_LEN: u64 = 65_535;
 const MAX_DATA_DISTANCE: u64 = 1 << 40;
 
 impl<P: Payload> Endpoint<P> {
-    /// Handles a DSS in a segment at `offset` of subflow `i`. Returns the mapping if it is for
-    /// exactly this segment; another one is kept.
+    /// Handles a DSS in a segment at `offset` of subflow `i`, which acknowledges up to `acked`. Returns
+    /// the mapping if it is for exactly this segment; another one is kept.
     #[inline]
     pub(super) fn on_dss(
         &mut self,
         now: Instant,
         i: usize,
-        offset: u64,
+        (offset, acked): (u64, u64),
         segment: &Segment<P>,
         dss: &Dss,
     ) -> Option<Mapped> {
@@ -36,8 +36,7 @@ impl<P: Payload> Endpoint<P> {
         self.subflows[i].cancel_handshake_ack();
         if let Some(ack) = self.data_ack_of(dss) {
             let subflow = &mut self.subflows[i];
-            let newest = subflow.seq_at(subflow.sender().una());
-            let is_old = (segment.ack.wrapping_sub(newest) as i32) < 0;
+            let is_old = acked < subflow.sender().una();
             subflow.on_data_ack_seen(segment.ack != subflow.seq_at(1), is_old);
             self.on_data_ack(now, ack);
         }

@@ -4,7 +4,7 @@
 use super::DataSender;
 use super::scheduling::preferred_subflows;
 use crate::scheduler::Candidate;
-use crate::subflow::{Chunk, Cut, Subflow};
+use crate::subflow::{Chunk, Subflow};
 use crate::{Config, PathId};
 use tracing::debug;
 use units::Instant;
@@ -68,7 +68,7 @@ impl<P: Payload> DataSender<P> {
         let limit = limit as usize;
         if len > limit {
             let payload = chunk.payload.slice(limit, len);
-            let rest = Chunk { data: chunk.data + limit as u64, payload, fin: false, cut: Cut::default() };
+            let rest = Chunk::new(chunk.data + limit as u64, payload);
             self.reinjections.push_front(Reinjection { chunk: rest, tried });
             chunk.payload = chunk.payload.slice(0, limit);
         }
@@ -129,7 +129,7 @@ impl<P: Payload> DataSender<P> {
                 at = end;
                 continue;
             };
-            let chunk = Chunk { data: at, payload, fin: false, cut: Cut::default() };
+            let chunk = Chunk::new(at, payload);
             at = chunk.end();
             self.reinjections.push_back(Reinjection { chunk, tried: None });
         }
@@ -173,7 +173,7 @@ impl<P: Payload> DataSender<P> {
             let len = payload.len() as u64;
             subflow.set_copied_until(from + len);
             self.scheduler.on_scheduled(subflow.path(), len);
-            subflow.sender_mut().enqueue(Chunk { data: from, payload, fin: false, cut: Cut::default() });
+            subflow.sender_mut().enqueue(Chunk::new(from, payload));
             self.reinjected_bytes += len;
             return Some(subflow.path().index());
         }

@@ -4,7 +4,7 @@ use super::DataSender;
 use crate::Config;
 use crate::endpoint::data_sender::scheduling::priority_class;
 use crate::endpoint::timers::{Timer, TimerTable};
-use crate::subflow::{Chunk, Cut, Subflow};
+use crate::subflow::{Chunk, Subflow};
 use tracing::debug;
 use units::Instant;
 use wire::Payload;
@@ -79,7 +79,7 @@ impl<P: Payload> DataSender<P> {
         while at < end
             && let Some(payload) = self.buffer.slice(at, subflow.max_payload().min(end - at))
         {
-            let chunk = Chunk { data: at, payload, fin: false, cut: Cut::default() };
+            let chunk = Chunk::new(at, payload);
             at = chunk.end();
             debug!(parent: subflow.log(), data = chunk.data, "data sent again over an idle subflow");
             subflow.sender_mut().enqueue_in_order(chunk);
@@ -97,7 +97,7 @@ impl<P: Payload> DataSender<P> {
         loop {
             let len = subflows[i].max_payload().min(self.next - at);
             let Some(payload) = self.buffer.slice(at, len) else { break };
-            let chunk = Chunk { data: at, payload, fin: false, cut: Cut::default() };
+            let chunk = Chunk::new(at, payload);
             at = chunk.end();
             debug!(parent: subflows[i].log(), data = chunk.data, len, "DATA_ACK is missing: data sent again");
             subflows[i].sender_mut().enqueue_in_order(chunk);

@@ -3,7 +3,7 @@
 use super::DataSender;
 use crate::endpoint::timers::TimerTable;
 use crate::scheduler::{Candidate, SchedulerContext};
-use crate::subflow::{Chunk, Cut, Subflow};
+use crate::subflow::{Chunk, Subflow};
 use crate::{Config, PathId};
 use tracing::trace;
 use units::{Duration, Instant};
@@ -103,7 +103,7 @@ impl<P: Payload> DataSender<P> {
     #[inline]
     fn send_directly(&mut self, now: Instant, len: u64, subflow: &mut Subflow<P>) -> Option<(u64, Chunk<P>)> {
         let payload = self.buffer.slice(self.next, len)?;
-        let chunk = Chunk { data: self.next, payload, fin: false, cut: Cut::default() };
+        let chunk = Chunk::new(self.next, payload);
         self.next = chunk.end();
         subflow.set_copied_until(self.next);
         trace!(target: LOG_TARGET, parent: subflow.log(), data = chunk.data, len, "chosen");
@@ -162,7 +162,7 @@ impl<P: Payload> DataSender<P> {
         }
         let payload = self.buffer.slice(self.next, len.min(self.scheduler.chunk_limit().max(1)))?;
         let len = payload.len() as u64;
-        let chunk = Chunk { data: self.next, payload, fin: false, cut: Cut::default() };
+        let chunk = Chunk::new(self.next, payload);
         self.next += len;
         self.scheduler.on_scheduled(path, len);
         trace!(target: LOG_TARGET, parent: subflow.log(), data = chunk.data, len, "chosen");

@@ -27,6 +27,11 @@ pub(crate) struct Cut {
 }
 
 impl<P: Payload> Chunk<P> {
+    /// Data that is sent whole.
+    #[inline]
+    pub(crate) fn new(data: u64, payload: P) -> Self {
+        Self { data, payload, fin: false, cut: Cut::default() }
+    }
     /// Data offset after the last byte.
     pub(crate) fn end(&self) -> u64 {
         self.data + self.payload.len() as u64

@@ -43,7 +43,7 @@ impl<P: Payload> Scoreboard<P> {
             sent.flags |= REINJECTED;
         }
         let payload = sent.chunk.payload.slice((from - start) as usize, (to - start) as usize);
-        Some(Chunk { data: from, payload, fin: false, cut: Cut::default() })
+        Some(Chunk::new(from, payload))
     }
 
     /// Segments lie in the order of the stream, except for data reinjected here: that may be
