@@ -194,7 +194,7 @@ fn when_needed_limits_lte_for_any_offset_of_its_decisions() {
                 most(|f| f.latest_s),
             );
             for [none, when_needed] in &all {
-                // What is in flight at the end of the run may differ.
+                // Data in flight at the end of the run may differ.
                 assert!(when_needed.delivered_mb > none.delivered_mb - 0.01, "{table}");
                 assert!(when_needed.latest_s <= 1.5, "{table}");
             }

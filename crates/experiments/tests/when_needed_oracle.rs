@@ -26,7 +26,7 @@ const MAX_LATENESS_S: f64 = 1.5;
 const MAX_LATENESS_LINUX_S: f64 = 1.51;
 /// Maximum LTE data of the policy over the oracle's, on average over the channels of a name.
 const MAX_OF_ORACLE: f64 = 1.3;
-/// The same for `walk-towards`: one silence of Wi-Fi, whose queue is sent again, is most of its
+/// The same for `walk-towards`: one silence of Wi-Fi, after which its queue is sent again, is most of its
 /// shortage (`docs/design/when-needed.md`).
 const MAX_OF_ORACLE_TOWARDS: f64 = 1.5;
 /// Offsets of the channel and of the stream to the policy's observations.

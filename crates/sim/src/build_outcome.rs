@@ -25,7 +25,7 @@ use wire::Span;
 /// Counters of one path.
 #[derive(Debug, Clone, Copy)]
 pub struct PathTotals<'a> {
-    /// Meter of the interface, then those of further profiles for the same traffic.
+    /// Meter of the interface, then the meters of further profiles for the same traffic.
     pub meters: &'a [Meter],
     /// Payload that the device received, in bytes.
     pub payload_down: u64,

@@ -14,7 +14,7 @@ pub const SNAPLEN: u32 = 160;
 pub(crate) struct Capture {
     writer: Writer,
     interfaces: Vec<Interface>,
-    /// The device's paths and connections, among those of all devices.
+    /// The device's paths and connections, as ranges of all devices' paths and connections.
     paths: Range<usize>,
     connections: Range<usize>,
 }

@@ -146,7 +146,7 @@ impl Connection {
         connection
     }
 
-    /// Number of a path of the network among those of the device.
+    /// Number of a path of the network, counted within the device.
     #[inline]
     pub(crate) fn local_path(&self, path: usize) -> PathId {
         PathId((path - self.first_path) as u8)

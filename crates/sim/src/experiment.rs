@@ -144,7 +144,7 @@ pub struct PathSpec {
     pub leave_at: Option<Instant>,
     /// Data allowance of the path's contract.
     pub allowance: Option<DataPlan>,
-    /// Further profiles that measure the same traffic; they change nothing else.
+    /// Further profiles that measure the same traffic and do not change the run.
     pub also_measure: Vec<Arc<Profile>>,
 }
 

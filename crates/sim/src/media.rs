@@ -133,7 +133,7 @@ pub fn media<T: Clone>(experiment: &Experiment, mark: fn(&mut T) -> bool) -> (Ve
     (media, ports.into_iter().map(|(ports, _)| ports).collect())
 }
 
-/// Ports of a path, and those of the backhaul of its cell, down and up, if it has one.
+/// Ports of a path, and the backhaul's ports of its cell, down and up, if it has one.
 pub(crate) type PathPorts = (Ports, Option<[Port; 2]>);
 
 /// Like [`media`], for all devices; the ports have the order of devices and paths.

@@ -32,7 +32,7 @@ pub(crate) struct Path {
     pub(crate) wanted: bool,
     /// The scenario or the policy has made the path a backup.
     pub(crate) backup: bool,
-    /// Energy meter of the interface, then those of further profiles for the same traffic.
+    /// Energy meter of the interface, then the meters of further profiles for the same traffic.
     pub(crate) meters: Vec<Meter>,
     /// Payload bytes that the device received.
     pub(crate) payload_down: u64,

@@ -226,7 +226,7 @@ impl<'a> World<'a> {
     }
 }
 
-/// The connections of a device, whose first path has the index `first_path` in the network.
+/// The connections of a device. Its first path has the index `first_path` in the network.
 fn device_connections(setup: &Setup<'_>, device: usize, first_path: usize) -> Vec<Connection> {
     let experiment = &setup.devices[device];
     let transports = TransportConfigs::new(experiment);

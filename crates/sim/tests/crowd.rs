@@ -34,7 +34,7 @@ fn crowd(cells: Vec<CellSpec>, devices: Vec<Experiment>) -> Crowd {
     }
 }
 
-/// A device with one path over LTE, whose downlink joins cell 0.
+/// A device with one path over LTE; its downlink joins cell 0.
 fn lte_user(seed: u64, snr_db: f64, seconds: u64) -> Experiment {
     let mut device = wifi_lte(Kind::Bulk, seconds);
     device.seed = Seed::new(seed);
@@ -157,7 +157,7 @@ fn packets_that_enter_a_cell_leave_it_or_are_dropped_or_wait() {
             let mean = sampled / cell.samples.len() as f64;
             assert!((mean - cell.load).abs() < 0.01, "seed {seed}: {mean} of {cell:?}");
         }
-        // The devices receive what leaves the downlink of the sector while their radios are up.
+        // The devices receive all packets that leave the sector's downlink while their radios are up.
         let received: u64 = outcome.devices.iter().map(|device| device.paths[1].wire_down_bytes).sum();
         let left = outcome.cells[1].rate_mbps * crowd.duration.as_secs_f64() / 8e-6;
         assert!((left - received as f64).abs() < 1.0, "seed {seed}: {left} left, {received} received");

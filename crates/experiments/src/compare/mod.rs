@@ -224,7 +224,7 @@ impl Comparison {
         (title, (0..self.cases.len()).map(name).collect())
     }
 
-    /// Plural noun for the cases: policies if they differ in nothing else.
+    /// Plural noun for the cases: policies if they differ in the policy alone.
     fn noun(&self) -> &'static str {
         if self.keys.iter().all(|key| key.whole == "policy") { "policies" } else { "cases" }
     }

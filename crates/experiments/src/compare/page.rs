@@ -194,7 +194,7 @@ fn bars(comparison: &Comparison, quantity: Quantity) -> Option<Bars> {
     }))
 }
 
-/// The groups of bars, the key whose values are the series, and the cases by group and series.
+/// The groups of bars, the key of the series, and the cases by group and series.
 /// `None` unless two keys differ, every combination is a case, and the series are few.
 fn series_key(comparison: &Comparison) -> Option<(Vec<String>, &Key, Grid)> {
     /// Maximum number of series, which is that of distinct colours.

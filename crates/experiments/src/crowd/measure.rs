@@ -116,7 +116,7 @@ impl Measure {
         }
     }
 
-    /// Whether what is measured had not ended with the run, so that the value is a lower bound.
+    /// The measured activity had not ended with the run: the value is a lower bound.
     pub(crate) fn is_unfinished(&self, device: &Experiment, outcome: &Outcome) -> bool {
         let mut started = started(device, outcome);
         match self.quantity {
@@ -129,7 +129,7 @@ impl Measure {
         }
     }
 
-    /// What a device has if its value [`is_unfinished`](Self::is_unfinished).
+    /// Noun for the activity of a device if its value [`is_unfinished`](Self::is_unfinished).
     pub(crate) fn unfinished_noun(&self) -> Option<&'static str> {
         match self.quantity {
             Quantity::Completion => Some("a file that had not arrived"),

@@ -29,7 +29,7 @@ impl Recorded {
     /// Reads the text of a `result.json`.
     ///
     /// # Errors
-    /// Says what is missing or invalid, and where.
+    /// Names the missing or invalid part, and its place.
     pub fn parse(text: &str) -> Result<Self, String> {
         serde_json::from_str(text).map_err(|error| error.to_string())
     }

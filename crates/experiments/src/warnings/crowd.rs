@@ -3,7 +3,7 @@
 use super::Warning;
 use scenario::Crowd;
 
-/// Shares of policies that reach no device, and cells that nobody joins.
+/// Shares of policies that reach no device, and cells that no path joins.
 pub fn of_crowd(crowd: &Crowd) -> Vec<Warning> {
     let mut warnings = Vec::new();
     for (policy, share, _) in crowd.adopters().into_iter().filter(|(.., count)| *count == 0) {

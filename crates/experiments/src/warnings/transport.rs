@@ -46,7 +46,7 @@ fn is_given<T: PartialEq>(value: impl Fn(&Config) -> &T, config: &Config) -> boo
     presets.iter().all(|preset| *value(config) != *value(preset))
 }
 
-/// The preset that most switches agree with, for keys whose value may be that of the preset.
+/// The preset that most switches agree with, for keys that may have the preset's value.
 fn nearest_preset(config: &Config) -> Config {
     let switches = [
         config.linux_counting,

@@ -103,7 +103,7 @@ pub struct OptionCounts {
     pub dss: u64,
     /// All other options of RFC 8684.
     pub mptcp: u64,
-    /// MPTCP options of the private-use subtype (RFC 8684, section 7.2): those of MPTCP-rec.
+    /// MPTCP options of the private-use subtype (RFC 8684, section 7.2), which MPTCP-rec uses.
     pub experimental: u64,
     /// Other options: maximum segment size, window scale, SACK permitted, timestamps.
     pub tcp: u64,
