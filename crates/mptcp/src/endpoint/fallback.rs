@@ -7,7 +7,7 @@
 use super::event::Failure;
 use super::timers::Timer;
 use super::{Endpoint, reset_reason};
-use crate::subflow::{State, Subflow};
+use crate::subflow::Subflow;
 use tracing::debug;
 use units::{Duration, Instant};
 use wire::{Dss, Mapping, MptcpSignal, Payload};
@@ -26,6 +26,8 @@ const INFINITE_MAPPING_COPIES: u8 = 8;
 pub(super) struct Fallback {
     /// Data went over another subflow than the first, or twice, in either direction.
     multipath_data: bool,
+    /// The HMAC of a join was sent: the peer may use that subflow from then on.
+    join_confirmed: bool,
     /// Received data whose data offset differs from its offset on the first subflow: the peer can
     /// no longer fall back.
     offsets_diverged: bool,
@@ -58,6 +60,12 @@ impl Fallback {
     #[inline]
     pub(super) fn set_multipath_data(&mut self) {
         self.multipath_data = true;
+    }
+
+    /// The HMAC of a join is sent.
+    #[inline]
+    pub(super) fn on_join_confirmed(&mut self) {
+        self.join_confirmed = true;
     }
 
     /// Records that a chunk was sent at this offset of a subflow.
@@ -115,10 +123,9 @@ impl<P: Payload> Endpoint<P> {
         !self.fallback.multipath_data && !self.subflows[i].is_join()
     }
 
-    /// Subflow `i` has carried all data so far, and will until the peer learns of the fallback. A
-    /// peer that has the HMAC of a join may use it from then on.
+    /// Subflow `i` has carried all data so far, and will until the peer learns of the fallback.
     pub(super) fn stays_contiguous(&self, i: usize) -> bool {
-        self.is_contiguous(i) && self.subflows.iter().all(|s| s.state() != State::Confirming)
+        self.is_contiguous(i) && !self.fallback.join_confirmed
     }
 
     /// The DSS checksum of the mapping at `data` does not match.

@@ -171,7 +171,9 @@ impl<P: Payload> Endpoint<P> {
         self.subflows[i] = subflow;
         // The window of a SYN/ACK is not scaled (RFC 7323, section 2.2).
         self.widen_window(1 + u64::from(segment.window));
-        if !joined {
+        if joined {
+            self.fallback.on_join_confirmed();
+        } else {
             self.on_established(now, i);
         }
         self.transmit_pending = true;
