@@ -96,6 +96,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// The peer closed its direction of a subflow.
+    #[cold]
     pub(super) fn on_subflow_fin(&mut self, i: usize) {
         if self.handshake.is_mptcp() {
             let others = self.subflows.iter().enumerate().any(|(other, s)| other != i && s.carries_data());
@@ -112,6 +113,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// The peer's stream has ended.
+    #[cold]
     pub(super) fn on_peer_closed(&mut self) {
         if self.data_receiver.set_peer_closed() {
             self.report(Event::PeerClosed);

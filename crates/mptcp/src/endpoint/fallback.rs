@@ -129,6 +129,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// The DSS checksum of the mapping at `data` does not match.
+    #[cold]
     pub(super) fn on_checksum_failure(&mut self, now: Instant, i: usize, data: u64) {
         if !self.stays_contiguous(i) {
             let dsn = self.handshake.remote_dsn(data);
@@ -171,6 +172,7 @@ impl<P: Payload> Endpoint<P> {
 
     /// Handles the peer's MP_FAIL. With `expects_answer` the peer still uses MPTCP and waits for an
     /// MP_FAIL of this end.
+    #[cold]
     pub(super) fn on_mp_fail(&mut self, now: Instant, i: usize, dsn: u64, expects_answer: bool) {
         let data = self.handshake.local_offset(dsn);
         if self.handshake.is_mptcp() {
@@ -196,6 +198,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// The peer has fallen back.
+    #[cold]
     pub(super) fn on_infinite_mapping(&mut self, now: Instant, i: usize) {
         if self.is_contiguous(i) {
             self.fall_back_with_mapping(now);
@@ -216,6 +219,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Falls back if possible, or else resets subflow `i`.
+    #[cold]
     pub(super) fn fall_back_or_reset(&mut self, now: Instant, i: usize) {
         if self.stays_contiguous(i) && self.is_unmapped_data_new(now, i) {
             self.fall_back_with_mapping(now);
@@ -259,6 +263,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Continues as plain TCP over the first subflow.
+    #[cold]
     pub(super) fn fall_back(&mut self, now: Instant) {
         for i in 0..self.subflows.len() {
             if self.subflows[i].is_join() && self.subflows[i].is_open() {

@@ -68,6 +68,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Handles a segment for a join that waits for the fourth ACK.
+    #[cold]
     fn in_confirming(&mut self, now: Instant, i: usize, segment: &Segment<P>) {
         let subflow = &mut self.subflows[i];
         if segment.flags.has(Flags::SYN) {
@@ -83,6 +84,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Answers a SYN on an established subflow: the handshake's ACK was lost, or the SYN is old.
+    #[cold]
     fn on_unexpected_syn(&mut self, now: Instant, i: usize, segment: &Segment<P>) {
         let subflow = &mut self.subflows[i];
         if self.config.challenge_acks && !segment.flags.has(Flags::ACK) {
@@ -101,6 +103,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Handles a segment of an earlier or a later subflow over the same path.
+    #[cold]
     fn on_other_ports(&mut self, now: Instant, i: usize, segment: &Segment<P>) {
         let opens = segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK);
         let new_port = segment.source != self.subflows[i].remote_port();
@@ -117,6 +120,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
+    #[cold]
     fn on_reset(&mut self, now: Instant, i: usize, segment: &Segment<P>) {
         let signal = segment.signal.filter(|_| self.handshake.is_mptcp());
         let reason = reset_reason(signal);
@@ -323,6 +327,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
+    #[cold]
     fn on_signal(&mut self, now: Instant, i: usize, signal: &MptcpSignal, segment: &Segment<P>) {
         match *signal {
             MptcpSignal::Fail { dsn } => {

@@ -159,6 +159,7 @@ impl<P: Payload> Endpoint<P> {
 
     /// Handles a segment without a DSS on an MPTCP connection, which acknowledges up to `ack`.
     /// Returns its mapping if MP_CAPABLE carries one.
+    #[cold]
     pub(super) fn on_missing_dss(
         &mut self,
         now: Instant,
@@ -295,6 +296,7 @@ impl<P: Payload> Endpoint<P> {
 
     /// Inserts the payload of subflow `i` that waited for a gap into the stream, as far as nothing before
     /// it is missing.
+    #[cold]
     pub(super) fn place_out_of_order(&mut self, i: usize) {
         let next = self.subflows[i].receiver().next_offset();
         while let Some((data, payload)) = self.subflows[i].out_of_order_mut().take_before(next) {
@@ -366,6 +368,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Delivers payload under complete mappings, and checks for in-order payload without a mapping.
+    #[cold]
     pub(super) fn check_unmapped(&mut self, now: Instant, i: usize) {
         if self.fallback.is_failing() || !self.handshake.is_mptcp() {
             return;

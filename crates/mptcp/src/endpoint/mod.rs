@@ -287,6 +287,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Queues an event for the owner.
+    #[cold]
     fn report(&mut self, event: Event) {
         debug!(parent: &self.log, "{event:?}");
         self.events.push_back(event);

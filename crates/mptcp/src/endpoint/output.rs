@@ -204,6 +204,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Returns true if [`build_control`](Self::build_control) has a segment to build.
+    #[cold]
     fn has_control_to_send(&mut self, i: usize) -> bool {
         let subflow = &self.subflows[i];
         let handshake_ack = subflow.handshake_ack_pending()
@@ -245,6 +246,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Puts the data of stale subflows on a subflow that can carry data now.
+    #[cold]
     pub(super) fn reinject_stale(&mut self) {
         for i in 0..self.subflows.len() {
             if self.subflows[i].is_established() && self.subflows[i].is_stale() {

@@ -104,6 +104,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Builds a DATA_FIN or a window probe. Neither uses a sequence number of the subflow.
+    #[cold]
     pub(super) fn build_data_level(&mut self, now: Instant, i: usize) -> Segment<P> {
         let mut segment = self.new_acknowledgement(now, i);
         if !self.data_sender.take_pending_data_fin() {
@@ -125,6 +126,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Builds a reset, a SYN, the handshake's ACK, or a segment with an MPTCP signal.
+    #[cold]
     pub(super) fn build_control(&mut self, now: Instant, i: usize) -> Segment<P> {
         let subflow = &mut self.subflows[i];
         if let Some(reset) = subflow.take_reset() {

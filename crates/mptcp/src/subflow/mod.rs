@@ -393,6 +393,7 @@ impl<P: Payload> Subflow<P> {
 impl<P: Payload> Subflow<P> {
     /// Answers an unacceptable segment with an acknowledgement, at most once in 500 ms. Without
     /// that limit two ends that disagree would answer each other for ever (RFC 5961, section 7).
+    #[cold]
     pub(crate) fn challenge(&mut self, now: Instant) {
         if self.reset.may_challenge(now) {
             self.receiver.request_ack();
@@ -407,6 +408,7 @@ impl<P: Payload> Subflow<P> {
 
     /// Handles the congestion marks of both directions (RFC 3168, sections 6.1.2 and 6.1.3). `ack`
     /// is the offset that the segment acknowledges.
+    #[cold]
     pub(crate) fn process_ecn(&mut self, now: Instant, ack: u64, segment: &Segment<P>) {
         self.receiver.on_ecn(segment.flags.has(Flags::CWR), segment.ecn == Ecn::Ce);
         if segment.flags.has(Flags::ECE) {

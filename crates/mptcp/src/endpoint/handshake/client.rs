@@ -83,6 +83,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Handles a segment for a subflow in SYN-SENT (RFC 9293, section 3.10.7.3).
+    #[cold]
     pub(in crate::endpoint) fn in_syn_sent(&mut self, now: Instant, i: usize, segment: &Segment<P>) {
         let acks_syn = segment.ack == self.subflows[i].seq_at(1);
         if segment.flags.has(Flags::RST) {

@@ -212,6 +212,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// A subflow has completed its handshake.
+    #[cold]
     pub(super) fn on_established(&mut self, now: Instant, i: usize) {
         let subflow = &mut self.subflows[i];
         subflow.start_keepalive(now, self.config.keepalive);
@@ -288,6 +289,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Answers a segment that belongs to no subflow with a reset (RFC 9293, section 3.10.7.1).
+    #[cold]
     pub(super) fn refuse_segment(&mut self, i: usize, segment: &Segment<P>, signal: Option<MptcpSignal>) {
         if segment.flags.has(Flags::RST) {
             return;

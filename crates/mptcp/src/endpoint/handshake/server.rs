@@ -84,6 +84,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Handles a segment for a subflow in SYN-RECEIVED. Returns true if it is established now.
+    #[cold]
     pub(in crate::endpoint) fn in_syn_received(
         &mut self,
         now: Instant,
