@@ -38,7 +38,15 @@ oldest=$(pythons | head -n 1)
 newest=$(pythons | tail -n 1)
 [ "$newest" != "$oldest" ] || oldest=
 
+# features PACKAGES: each dependency with its features, on a line.
+features() {
+    cargo tree $locked "$@" --prefix none --format '{p} {f}' | sed 's/ (\*)//; s/ (proc-macro)//' | sort -u
+}
+
 environment "$newest" "$folder/build" 'maturin>=1.9.4,<2'
+features --workspace --edges normal,build,dev >"$folder/features"
+twice=$(features --package tandem-python --edges normal,build | grep -vxFf "$folder/features" | cut -d ' ' -f 1 || true)
+[ -z "$twice" ] || echo "built again, with other features than for cargo test (see python/Cargo.toml):" $twice
 rm -rf "$folder/wheels"
 "$folder/build/bin/maturin" build --quiet --profile dev $locked --manifest-path python/Cargo.toml --out "$folder/wheels"
 
