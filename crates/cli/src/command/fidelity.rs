@@ -27,6 +27,8 @@ pub(crate) fn run(arguments: &Fidelity, terminal: Terminal) -> Result<(), Failur
     let made_by = provenance(arguments, &cases, earlier.as_ref());
     let folder = folder.made_by(&made_by);
     let stop = signals::stop_flag()?;
+    // Only figures from a file are still there after a stop; what this run has measured is not.
+    let may_stop = earlier.is_some().then(|| Arc::clone(&stop));
     let (kernel, release, runs, failure) = if let Some(Earlier { recorded, .. }) = earlier {
         let figures = cases.iter().map(|case| recorded.figures(case).cloned()).collect();
         (figures, recorded.release, recorded.runs, None)
@@ -43,11 +45,10 @@ pub(crate) fn run(arguments: &Fidelity, terminal: Terminal) -> Result<(), Failur
             Failure::interrupted("before any scenario was finished; nothing was written")
         }));
     }
-    let fidelity = experiments::fidelity::Fidelity {
-        compared: simulate(arguments, measured, terminal),
-        release,
-        runs: [u64::from(arguments.seeds), runs],
-    };
+    let compared = simulate(arguments, measured, may_stop.as_deref(), terminal)
+        .ok_or_else(|| Failure::interrupted("; nothing was written"))?;
+    let runs = [u64::from(arguments.seeds), runs];
+    let fidelity = experiments::fidelity::Fidelity { compared, release, runs };
     let folder = if finished == planned { folder } else { folder.incomplete() };
     deliver(arguments, &fidelity, &made_by, &folder, terminal)?;
     match failure {
@@ -126,20 +127,27 @@ fn seed(case: &Case, run: u64) -> Seed {
     Seed::new(case.scenario.experiment.seed.get() + run)
 }
 
+/// Simulates each measured case. `None` if `stop` was set meanwhile.
 fn simulate(
     arguments: &Fidelity,
     measured: Vec<(Case, Measurements)>,
+    stop: Option<&AtomicBool>,
     terminal: Terminal,
-) -> Vec<CaseResult> {
+) -> Option<Vec<CaseResult>> {
     let bar = progress::bar(terminal, measured.len() as u64, "in simulation");
-    let cores = parallel::jobs(None);
-    let simulated = parallel::map(cores, &measured, &|done| bar.set_position(done as u64), |(case, _)| {
-        let outcomes = (0..u64::from(arguments.seeds)).map(|run| simulate_once(case, run));
-        Measurements::of(&outcomes.collect::<Vec<Outcome>>())
+    let stopped = || stop.is_some_and(|stop| stop.load(Ordering::Relaxed));
+    let simulated = parallel::map_until(parallel::jobs(None), &measured, |_, (case, _)| {
+        let seeds = 0..u64::from(arguments.seeds);
+        let outcomes = seeds.map(|run| (!stopped()).then(|| simulate_once(case, run)));
+        let outcomes: Vec<Outcome> = outcomes.collect::<Option<_>>()?;
+        bar.inc(1);
+        Some(Measurements::of(&outcomes))
     });
     bar.finish_and_clear();
     let compared = measured.into_iter().zip(simulated);
-    compared.map(|((case, kernel), simulated)| CaseResult { case, simulated, kernel }).collect()
+    compared
+        .map(|((case, kernel), simulated)| Some(CaseResult { case, simulated: simulated?, kernel }))
+        .collect()
 }
 
 /// A run with its own seed, whose connections begin up to 9 ms later: those of the kernel do not
@@ -209,7 +217,7 @@ fn selected_cases(arguments: &Fidelity) -> Result<Vec<Case>, Failure> {
     let mut all = cases();
     if let Some(folder) = &arguments.traces {
         let read = |file: &str| fs::read_to_string(folder.join(file)).map_err(|error| error.to_string());
-        let measured_cases = measured(&read);
+        let measured_cases = measured(&read).map_err(Failure::Input)?;
         if measured_cases.is_empty() {
             return Err(Failure::Unreadable {
                 message: format!("{} contains none of the measured traces", folder.display()),

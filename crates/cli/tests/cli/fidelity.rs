@@ -1,6 +1,7 @@
 //! `tandem fidelity` with the kernel's figures of an earlier run.
 
 use crate::support::Place;
+use crate::sweep::interrupted;
 use serde_json::{Value, json};
 
 /// A `result.json` with one scenario of the matrix, as far as the command reads it.
@@ -90,4 +91,27 @@ fn unusable_file_of_the_kernels_figures_is_reported() {
     let both = place.run(&["fidelity", "--kernel", "earlier.json", "--runs", "2"]);
     assert_eq!(both.code, 2);
     insta::assert_snapshot!(told);
+}
+
+#[test]
+fn malformed_measured_trace_is_reported_with_its_line() {
+    let place = Place::new();
+    earlier(&place, [9.6, 9.7]);
+    place.write("mpwl_7_1_wifi.csv", "0,1000\n1,many\n");
+    place.write("mpwl_7_1_cellular.csv", "0,1000\n1,1000\n");
+    let output = place.run(&["fidelity", "--kernel", "earlier.json", "--traces", ".", "--out", "out"]);
+    assert_eq!(output.code, 3, "{}", output.err);
+    insta::assert_snapshot!(output.err);
+}
+
+#[test]
+fn simulation_of_earlier_figures_ends_at_the_first_interrupt() {
+    let place = Place::new();
+    earlier(&place, [9.6, 9.7]);
+    // Its 100,000 runs would take minutes.
+    let arguments = ["fidelity", "--kernel", "earlier.json", "--seeds", "100000", "--out", "out"];
+    let (code, _, err) = interrupted(&place, &arguments);
+    assert_eq!(code, Some(130), "{err}");
+    assert!(err.ends_with("\ninterrupted; nothing was written\n"), "{err}");
+    assert!(!place.path().join("out").exists());
 }

@@ -153,7 +153,7 @@ fn endless() -> String {
 }
 
 /// Starts the program, waits, and interrupts it as Ctrl-C does.
-fn interrupted(place: &Place, arguments: &[&str]) -> (Option<i32>, String, String) {
+pub(crate) fn interrupted(place: &Place, arguments: &[&str]) -> (Option<i32>, String, String) {
     let child = place.command(arguments).spawn().expect("the program starts");
     std::thread::sleep(Duration::from_secs(2));
     let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status();

@@ -2,7 +2,7 @@
 //! some extreme paths.
 
 use super::generated::generated;
-use scenario::{Files, Scenario};
+use scenario::{Diagnostic, Files, Scenario};
 use std::fmt::Write as _;
 
 /// One scenario of the matrix.
@@ -117,17 +117,22 @@ pub fn cases() -> Vec<Case> {
 }
 
 /// Cases over measured Wi-Fi and cellular traces, as far as `files` has them.
-pub fn measured(files: &dyn Files) -> Vec<Case> {
+///
+/// # Errors
+/// Every problem of a trace that is there.
+pub fn measured(files: &dyn Files) -> Result<Vec<Case>, Vec<Diagnostic>> {
     let pairs = [
         ("measured Wi-Fi and cellular, 7", "mpwl_7_1_wifi.csv", "mpwl_7_1_cellular.csv"),
         ("measured Wi-Fi and cellular, 12", "mpwl_12_1_wifi.csv", "mpwl_12_1_cellular.csv"),
     ];
-    let pairs = pairs.iter().filter_map(|(name, wifi, lte)| {
+    let present =
+        pairs.into_iter().filter(|(_, wifi, lte)| [wifi, lte].iter().all(|file| files.read(file).is_ok()));
+    let cases = present.map(|(name, wifi, lte)| {
         let text = text(&[path(wifi, 30), path(lte, 70)], Settings { seconds: 20, ..PLAIN });
-        let scenario = Scenario::parse(name, &text, files).ok()?;
-        Some(Case { name: (*name).to_owned(), group: TWO, scenario })
+        let scenario = Scenario::parse(name, &text, files)?;
+        Ok(Case { name: name.to_owned(), group: TWO, scenario })
     });
-    pairs.collect()
+    cases.collect()
 }
 
 const ONE: &str = "One TCP connection";
