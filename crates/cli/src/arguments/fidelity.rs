@@ -11,7 +11,8 @@ use std::path::PathBuf;
 /// loss, equal and unequal paths, small buffers, a failing path, and generated links: rates that
 /// rise or fall within seconds, 300 Mbit/s to 2 Gbit/s, pairs of Wi-Fi and LTE. Prints the goodput
 /// on both and the deviation of the simulator. Needs root, except with `--kernel`; takes 40 minutes
-/// on two cores, and leaves nothing behind. Ctrl-C keeps the scenarios that are finished.
+/// on two cores, and leaves nothing behind. Ctrl-C keeps the scenarios that are finished; with
+/// `--kernel` it ends the command.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -217,7 +217,8 @@ fn selected_cases(arguments: &Fidelity) -> Result<Vec<Case>, Failure> {
     let mut all = cases();
     if let Some(folder) = &arguments.traces {
         let read = |file: &str| fs::read_to_string(folder.join(file)).map_err(|error| error.to_string());
-        let measured_cases = measured(&read).map_err(Failure::Input)?;
+        let has = |file: &str| folder.join(file).exists();
+        let measured_cases = measured(&read, has).map_err(Failure::Input)?;
         if measured_cases.is_empty() {
             return Err(Failure::Unreadable {
                 message: format!("{} contains none of the measured traces", folder.display()),

@@ -26,7 +26,8 @@ const INFINITE_MAPPING_COPIES: u8 = 8;
 pub(super) struct Fallback {
     /// Data went over another subflow than the first, or twice, in either direction.
     multipath_data: bool,
-    /// The HMAC of a join was sent: the peer may use that subflow from then on.
+    /// The HMAC of a join was sent: the peer may use that subflow from then on. This end begins no
+    /// fallback any more; it still follows a peer that says it has fallen back.
     join_confirmed: bool,
     /// Received data whose data offset differs from its offset on the first subflow: the peer can
     /// no longer fall back.

@@ -185,7 +185,10 @@ impl<P: Payload> Endpoint<P> {
         // An MPTCP server sends a DSS with everything from the start, and so does a client until it
         // is answered: the peer does not use MPTCP, or a middlebox removes it (RFC 8684, section
         // 3.7).
-        let server_without_mptcp = self.role == Role::Client && !confirmed && !subflow.is_join();
+        let server_without_mptcp = self.role == Role::Client
+            && !confirmed
+            && !subflow.is_join()
+            && !self.fallback.has_multipath_data();
         let has_data = !segment.payload.is_empty();
         // The FIN may end the whole stream of a peer that has fallen back; a FIN in answer would
         // then end this one.
@@ -296,7 +299,7 @@ impl<P: Payload> Endpoint<P> {
 
     /// Inserts the payload of subflow `i` that waited for a gap into the stream, as far as nothing before
     /// it is missing.
-    #[cold]
+    #[inline(never)]
     pub(super) fn place_out_of_order(&mut self, i: usize) {
         let next = self.subflows[i].receiver().next_offset();
         while let Some((data, payload)) = self.subflows[i].out_of_order_mut().take_before(next) {

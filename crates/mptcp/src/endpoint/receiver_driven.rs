@@ -194,7 +194,7 @@ impl<P: Payload> Endpoint<P> {
 /// Receiver side: estimates and reports.
 impl<P: Payload> Endpoint<P> {
     /// Updates the estimate with `len` bytes of data that arrived on subflow `i`.
-    #[cold]
+    #[inline(never)]
     pub(super) fn estimate_rate(&mut self, now: Instant, i: usize, arrival: Arrival, segment: &Segment<P>) {
         let Some(driven) = &mut self.receiver_driven else { return };
         let subflow = &mut self.subflows[i];
@@ -237,7 +237,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Adds a due report to an acknowledgement, or the ranges held if they fit.
-    #[cold]
+    #[inline(never)]
     pub(super) fn add_report(&mut self, now: Instant, i: usize, segment: &mut Segment<P>) {
         let path = self.device_address_id(i);
         let Some(driven) = &mut self.receiver_driven else { return };
@@ -304,7 +304,7 @@ impl<P: Payload> Endpoint<P> {
 /// Sender side: reaction to reports.
 impl<P: Payload> Endpoint<P> {
     /// Handles the report in a segment on subflow `i`, after its acknowledgement.
-    #[cold]
+    #[inline(never)]
     pub(super) fn process_report(&mut self, now: Instant, i: usize, advanced: bool, segment: &Segment<P>) {
         if !self.handshake.is_mptcp() {
             return;

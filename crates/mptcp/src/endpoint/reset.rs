@@ -39,7 +39,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Starts the wait for another subflow if an MPTCP connection has none (RFC 8684, section 3.5).
-    #[cold]
+    #[inline(never)]
     pub(super) fn await_subflow(&mut self, now: Instant) {
         let Some(timeout) = self.config.close_timeout else { return };
         let waits = self.handshake.is_mptcp() && !self.timers.is_set(Timer::SubflowWait);

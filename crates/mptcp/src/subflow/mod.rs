@@ -408,7 +408,7 @@ impl<P: Payload> Subflow<P> {
 
     /// Handles the congestion marks of both directions (RFC 3168, sections 6.1.2 and 6.1.3). `ack`
     /// is the offset that the segment acknowledges.
-    #[cold]
+    #[inline(never)]
     pub(crate) fn process_ecn(&mut self, now: Instant, ack: u64, segment: &Segment<P>) {
         self.receiver.on_ecn(segment.flags.has(Flags::CWR), segment.ecn == Ecn::Ce);
         if segment.flags.has(Flags::ECE) {

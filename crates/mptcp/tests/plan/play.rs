@@ -79,10 +79,10 @@ pub fn set_up(plan: &Plan) -> Pair {
             (side.read_bytes > 0).then_some((ms(side.read_interval.max(1)), side.read_bytes as usize));
     }
     let bytes: u64 = plan.ends.iter().map(|end| end.write).sum();
-    // Enough for a probe per second throughout, and for each byte fifty times in a segment of its
-    // own: after a timeout, a window of one full segment holds all of a queue of single bytes. An
-    // endless loop exceeds it soon.
-    pair.budget = 300_000 + bytes * 50;
+    // Enough for all retransmissions and a probe per second throughout, and for the bytes of a short
+    // stream fifty times, each in a segment of its own: after a timeout, a window of one full segment
+    // holds all of them. An endless loop exceeds it soon.
+    pair.budget = 300_000 + bytes * 2 + bytes.min(3_000) * 50;
     pair
 }
 

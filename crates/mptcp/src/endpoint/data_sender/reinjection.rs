@@ -20,7 +20,7 @@ pub(in crate::endpoint) struct Reinjection<P> {
 
 impl<P: Payload> DataSender<P> {
     /// Assigns the oldest reinjected chunk to a subflow and returns the subflow.
-    #[cold]
+    #[inline(never)]
     pub(in crate::endpoint) fn schedule_reinjection(&mut self, subflows: &mut [Subflow<P>]) -> Option<usize> {
         while let Some(front) = self.reinjections.front() {
             let (start, len) = (front.chunk.data, front.chunk.payload.len() as u64);

@@ -170,7 +170,7 @@ impl<P: Payload> Sender<P> {
     /// Returns a segment to send although none is known to be lost and no new data can be sent: a
     /// tail loss probe, or in fast recovery a hole not judged lost yet, or once the last segment,
     /// for more acknowledgements (RFC 6675, section 4, NextSeg 3 and 4).
-    #[cold]
+    #[inline(never)]
     pub(crate) fn rescue(&mut self, now: Instant) -> Option<(u64, Chunk<P>)> {
         if self.is_paced_out(now) {
             return None;
