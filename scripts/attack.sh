@@ -54,14 +54,17 @@ coverage() {
         return 1
     fi
     host=$(rustc +nightly -vV | sed -n 's/^host: //p')
-    built="target/$host/coverage/$host/release"
-    [ -d "$built" ] || built="fuzz/$built"
     profiles= objects=
     for target in $(targets); do
         mkdir -p "fuzz/corpus/$target" "fuzz/seeds/$target"
         cargo +nightly fuzz coverage "$target" "fuzz/corpus/$target" "fuzz/seeds/$target" >/dev/null 2>&1 ||
             { echo "no coverage of $target" >&2; return 1; }
         profiles="$profiles fuzz/coverage/$target/coverage.profdata"
+    done
+    # Which of the two it is depends on the version of cargo-fuzz.
+    built="target/$host/coverage/$host/release"
+    [ -d "$built" ] || built="fuzz/$built"
+    for target in $(targets); do
         objects="$objects --object $built/$target"
     done
     # shellcheck disable=SC2086 # Lists of words.
