@@ -28,7 +28,7 @@ pub(crate) fn run(arguments: &Fidelity, terminal: Terminal) -> Result<(), Failur
     let folder = folder.made_by(&made_by);
     let stop = signals::stop_flag()?;
     // Only figures from a file are still there after a stop; what this run has measured is not.
-    let may_stop = earlier.is_some().then(|| Arc::clone(&stop));
+    let may_stop = earlier.is_some();
     let (kernel, release, runs, failure) = if let Some(Earlier { recorded, .. }) = earlier {
         let figures = cases.iter().map(|case| recorded.figures(case).cloned()).collect();
         (figures, recorded.release, recorded.runs, None)
@@ -45,7 +45,7 @@ pub(crate) fn run(arguments: &Fidelity, terminal: Terminal) -> Result<(), Failur
             Failure::interrupted("before any scenario was finished; nothing was written")
         }));
     }
-    let compared = simulate(arguments, measured, may_stop.as_deref(), terminal)
+    let compared = simulate(arguments, measured, may_stop.then_some(&*stop), terminal)
         .ok_or_else(|| Failure::interrupted("; nothing was written"))?;
     let runs = [u64::from(arguments.seeds), runs];
     let fidelity = experiments::fidelity::Fidelity { compared, release, runs };

@@ -1,7 +1,6 @@
 //! `tandem fidelity` with the kernel's figures of an earlier run.
 
-use crate::support::Place;
-use crate::sweep::interrupted;
+use crate::support::{Place, interrupted};
 use serde_json::{Value, json};
 
 /// A `result.json` with one scenario of the matrix, as far as the command reads it.

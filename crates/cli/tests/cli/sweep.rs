@@ -1,11 +1,10 @@
 //! Sweeps of `tandem compare`: tables by key, paired keys, patterns, several scenarios, interruption.
 
-use crate::support::{Place, TINY};
+use crate::support::{Place, TINY, interrupted};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 fn json_of(text: &str) -> Value {
     serde_json::from_str(text).expect("JSON")
@@ -150,17 +149,6 @@ fn series_of_every_run_are_kept_if_asked() {
 /// A scenario with few samples that takes days to run.
 fn endless() -> String {
     TINY.replace("\"4s\"", "\"100h\"").replace("500ms\"\n\n[device]", "1h\"\n\n[device]")
-}
-
-/// Starts the program, waits, and interrupts it as Ctrl-C does.
-pub(crate) fn interrupted(place: &Place, arguments: &[&str]) -> (Option<i32>, String, String) {
-    let child = place.command(arguments).spawn().expect("the program starts");
-    std::thread::sleep(Duration::from_secs(2));
-    let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
-    assert!(kill.expect("kill runs").success(), "the program ended too early");
-    let output = child.wait_with_output().expect("it ends");
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
-    (output.status.code(), text(output.stdout), text(output.stderr))
 }
 
 #[test]

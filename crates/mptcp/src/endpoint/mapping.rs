@@ -371,7 +371,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Delivers payload under complete mappings, and checks for in-order payload without a mapping.
-    #[cold]
+    #[inline(never)]
     pub(super) fn check_unmapped(&mut self, now: Instant, i: usize) {
         if self.fallback.is_failing() || !self.handshake.is_mptcp() {
             return;

@@ -149,7 +149,7 @@ impl<P: Payload> Sender<P> {
     }
 
     /// Returns the next lost chunk and its offset, if the window has room.
-    #[cold]
+    #[inline(never)]
     pub(crate) fn retransmit(&mut self, now: Instant) -> Option<(u64, Chunk<P>)> {
         if !self.has_retransmission() || self.undo.frto_holds() || self.is_paced_out(now) {
             return None;
