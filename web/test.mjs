@@ -6,8 +6,8 @@ import { spec } from 'node:test/reporters';
 
 const out = '.build';
 const files = (await readdir(out, { recursive: true })).filter((name) => name.endsWith('.test.mjs')).sort();
-// These compare times with the pixels on the screen, so no other tests run beside them.
-const isTimingTest = (name) => /^(e2e.accuracy|e2e.page|kernel.mptcp)/.test(name);
+// These compare times with the pixels on the screen, or data that depends on time, so no other tests run beside them.
+const isTimingTest = (name) => /^(e2e.accuracy|e2e.page|kernel.agent|kernel.mptcp)/.test(name);
 
 /** Longest time of a test file (ms): several times what the longest takes, so only a hang ends there. */
 const TIMEOUT_MS = 600_000;
