@@ -5,8 +5,9 @@
 //! `Origin` or none, and the token. Fetch Standard, section 3.2 (CORS); Local Network Access.
 
 use cmcd::State;
+use linux::socket::is_address_or_localhost;
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use subtle::ConstantTimeEq as _;
 
 /// Maximum length of a report.
@@ -162,13 +163,7 @@ impl<'a> Field<'a> {
 /// Whether the only `Host` is an address or `localhost`: no name that a web page made point here.
 pub(super) fn names_this_host(fields: &[(&str, &[u8])]) -> bool {
     let Field::One(host) = Field::of(fields, "host") else { return false };
-    let Ok(host) = std::str::from_utf8(host) else { return false };
-    let name = match host.rsplit_once(':') {
-        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
-        _ => host,
-    };
-    let address = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
-    name.eq_ignore_ascii_case("localhost") || address.parse::<IpAddr>().is_ok()
+    std::str::from_utf8(host).is_ok_and(is_address_or_localhost)
 }
 
 /// Parses the body of a report: CMCD as in a header field. `None` without the state of a buffer.

@@ -4,10 +4,12 @@
 //! not differ between MPTCP and TCP.
 
 mod client;
+mod host;
 mod mptcp_info;
 mod tcp_info;
 
 pub use client::client_network;
+pub use host::is_address_or_localhost;
 pub use mptcp_info::{MptcpInfo, SubflowInfo};
 pub use tcp_info::{TcpInfo, TcpState};
 

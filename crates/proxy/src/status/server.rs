@@ -3,6 +3,7 @@
 use super::{Status, metrics};
 use crate::Error;
 use crate::config::MetricsListener;
+use linux::socket::is_address_or_localhost;
 use linux::unix_socket::{self, BindError, SocketFile};
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::Path;
@@ -124,7 +125,7 @@ fn reply(request: &[u8], status: &(dyn Fn() -> Status + Send + Sync), paths: Pat
         let local_only = paths == Paths::LocalMetrics;
         match host(request) {
             None => return response("400 Bad Request", "text/plain", "one `Host` is required\n"),
-            Some(host) if local_only && !is_local_name(host) => {
+            Some(host) if local_only && !is_address_or_localhost(host) => {
                 return response("403 Forbidden", "text/plain", "`Host` must be an address or localhost\n");
             }
             Some(_) => {}
@@ -156,16 +157,6 @@ fn host(request: &[u8]) -> Option<&str> {
     });
     let first = hosts.next()?;
     hosts.next().is_none().then_some(first)
-}
-
-/// Whether a host with an optional port is an address or `localhost`.
-fn is_local_name(host: &str) -> bool {
-    let name = match host.rsplit_once(':') {
-        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
-        _ => host,
-    };
-    let address = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
-    name.eq_ignore_ascii_case("localhost") || address.parse::<std::net::IpAddr>().is_ok()
 }
 
 fn response(code: &str, kind: &str, content: &str) -> Vec<u8> {
