@@ -128,6 +128,10 @@ pub struct Config {
     /// three for a gap (Linux `tcp_comp_sack_delay_ns`: 1 ms, at most 33 % of a round trip and 44
     /// segments). Zero acknowledges each of them at once.
     pub sack_compression: Duration,
+    /// A round-trip sample begins with the first segment that an acknowledgement covers, so that it
+    /// contains the delay of the acknowledgement, as it does with timestamps (RFC 7323, section 4.3) and
+    /// in Linux (`tcp_clean_rtx_queue`). Otherwise it begins with the last.
+    pub ack_delay_in_rtt: bool,
     /// Retransmission timeout before the first sample (RFC 6298: 1 s).
     pub initial_rto: Duration,
     /// Lower bound of the retransmission timeout (RFC 6298: 1 s; Linux: 200 ms).
@@ -234,6 +238,7 @@ impl Default for Config {
             delayed_ack: Duration::from_millis(40),
             ack_coalescing: Duration::ZERO,
             sack_compression: Duration::ZERO,
+            ack_delay_in_rtt: false,
             initial_rto: Duration::from_secs(1),
             min_rto: Duration::from_millis(200),
             min_rto_margin: Duration::from_millis(1),
@@ -278,6 +283,7 @@ impl Config {
             linux_curve: true,
             ack_coalescing: Duration::from_micros(50),
             sack_compression: Duration::from_millis(1),
+            ack_delay_in_rtt: true,
             stale_after: 4,
             data_retransmission: true,
             min_rto_margin: Duration::from_millis(200),

@@ -228,3 +228,29 @@ fn linux_sends_all_outstanding_data_again_once_a_subflow_is_stale() {
         assert_eq!(carried > 400_000, again, "{carried} bytes over the path that works");
     }
 }
+
+/// The timer of the data level runs as long as the tail loss probe of the other subflow: three of its
+/// intervals (2 RTT, here 120 ms) and two of 200 ms make five expiries.
+#[test]
+fn linux_subflow_is_stale_after_the_probe_timeouts_of_the_others() {
+    let mut pair = Pair::new(1, Config::linux(), vec![PathModel::clean(10), PathModel::clean(30)]);
+    pair.connect();
+    // Windows and send buffer grow first. Then a stream of 5.6 Mbit/s keeps data outstanding on both.
+    pair.to_write[SERVER] = 1_000_000;
+    pair.run_until(Instant::from_secs(1));
+    let write = |pair: &mut Pair| {
+        pair.to_write[SERVER] += 1400;
+        pair.run_until(pair.now + Duration::from_millis(2));
+    };
+    while pair.now < Instant::from_secs(2) {
+        write(&mut pair);
+    }
+    let silent_from = pair.now;
+    pair.tamper = Some(Box::new(|_, path, _| path == PathId(1)));
+    while !pair.ends[SERVER].subflow(PathId(0)).unwrap().stale {
+        write(&mut pair);
+        assert!(pair.now < silent_from + Duration::from_secs(5));
+    }
+    let after = pair.now.since(silent_from);
+    assert!((Duration::from_millis(700)..Duration::from_millis(900)).contains(&after), "{after}");
+}

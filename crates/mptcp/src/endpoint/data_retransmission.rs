@@ -11,12 +11,25 @@ use wire::Payload;
 
 /// Bytes repeated at one expiry: a fragment of Linux's send queue (`SKB_FRAG_PAGE_ORDER`).
 const FRAGMENT_BYTES: u64 = 32_768;
-/// Timeout without a subflow whose own timer runs (`TCP_RTO_MIN`).
-const DEFAULT_TIMEOUT: Duration = Duration::from_millis(200);
+/// Interval without a subflow whose own timer runs (`TCP_RTO_MIN`).
+const DEFAULT_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Progress of each subflow between expiries, by path index.
-#[derive(Debug, Clone, Default)]
-pub(super) struct DataRetransmission(Vec<Progress>);
+/// The timer's interval, and the subflows' progress between expiries.
+#[derive(Debug, Clone)]
+pub(super) struct DataRetransmission {
+    /// Time from a start of the timer to its expiry (`timer_ival`).
+    interval: Duration,
+    /// The interval is to be set before data is assigned the next time.
+    outdated: bool,
+    /// By path index.
+    progress: Vec<Progress>,
+}
+
+impl Default for DataRetransmission {
+    fn default() -> Self {
+        Self { interval: DEFAULT_INTERVAL, outdated: true, progress: Vec::new() }
+    }
+}
 
 /// Progress of a subflow as Linux counts it (`mptcp_pm_subflow_chk_stale`).
 #[derive(Debug, Clone, Copy, Default)]
@@ -32,10 +45,10 @@ impl DataRetransmission {
     /// Records an expiry of the timer while subflow `i` has data outstanding. Returns the number in
     /// a row without a segment received.
     fn record(&mut self, i: usize, heard: Instant) -> u32 {
-        if i >= self.0.len() {
-            self.0.resize(i + 1, Progress::default());
+        if i >= self.progress.len() {
+            self.progress.resize(i + 1, Progress::default());
         }
-        let progress = &mut self.0[i];
+        let progress = &mut self.progress[i];
         if progress.silent_expiries == 0 {
             *progress = Progress { heard, silent_expiries: 1 };
         } else if progress.heard == heard {
@@ -47,7 +60,7 @@ impl DataRetransmission {
     }
 
     fn silent_expiries(&self, i: usize) -> u32 {
-        self.0.get(i).map_or(0, |progress| progress.silent_expiries)
+        self.progress.get(i).map_or(0, |progress| progress.silent_expiries)
     }
 }
 
@@ -66,19 +79,32 @@ impl<P: Payload> Endpoint<P> {
             return;
         }
         let runs = self.handshake.is_mptcp() && !self.ended && self.data_sender.has_outstanding();
-        let deadline = runs.then(|| now + self.data_retransmission_timeout(now));
+        let deadline = runs.then(|| now + self.data_retransmission.interval);
         self.timers.set_or_stop(Timer::DataRetransmission, deadline);
     }
 
-    /// Longest remaining time of the subflows' own timers, without silent subflows.
-    fn data_retransmission_timeout(&self, now: Instant) -> Duration {
+    /// What lets Linux assign data has happened: a write, an acknowledgement, a wider window, an expiry of
+    /// this timer. Other calls, such as a poll after a subflow's own timer, do not change the interval.
+    #[inline]
+    pub(super) fn outdate_data_retransmission(&mut self) {
+        self.data_retransmission.outdated = true;
+    }
+
+    /// Sets the interval: the scheduler is about to assign data (`mptcp_subflow_get_send`). It is the
+    /// longest remaining time of the subflows' own timers, without silent subflows. In Linux, a subflow
+    /// has one timer for timeouts, RACK and the tail loss probe (`icsk_pending`).
+    pub(super) fn set_data_retransmission_interval(&mut self, now: Instant) {
+        if !self.config.data_retransmission || !core::mem::take(&mut self.data_retransmission.outdated) {
+            return;
+        }
         let counts = |&(i, subflow): &(usize, &Subflow<P>)| {
             subflow.is_established() && self.data_retransmission.silent_expiries(i) == 0
         };
         let subflows = self.subflows.iter().enumerate().filter(counts);
-        let deadlines = subflows.filter_map(|(_, subflow)| subflow.sender().retransmission_deadline());
+        let deadlines = subflows.filter_map(|(_, subflow)| subflow.sender().loss_deadline());
         let longest = deadlines.map(|at| at.since(now)).max();
-        longest.filter(|time| !time.is_zero()).unwrap_or(DEFAULT_TIMEOUT)
+        self.data_retransmission.interval =
+            longest.filter(|time| !time.is_zero()).unwrap_or(DEFAULT_INTERVAL);
     }
 
     /// Handles an expiry of the timer.
@@ -120,6 +146,7 @@ impl<P: Payload> Endpoint<P> {
             self.fallback.set_multipath_data();
         }
         self.transmit_pending = true;
+        self.outdate_data_retransmission();
         self.restart_data_retransmission(now);
     }
 

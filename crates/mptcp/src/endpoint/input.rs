@@ -265,6 +265,9 @@ impl<P: Payload> Endpoint<P> {
         let news = Acknowledgement { offset: ack, blocks, pure, clock_sample: rtt };
         let acked = subflow.sender_mut().on_ack(now, &news, &coupling);
         self.recycle_coupling(coupling);
+        if acked.advanced {
+            self.outdate_data_retransmission();
+        }
         let subflow = &mut self.subflows[i];
         if acked.advanced && subflow.is_stale() {
             subflow.set_stale(false);
@@ -320,6 +323,7 @@ impl<P: Payload> Endpoint<P> {
             return;
         }
         self.acknowledge_data(ack);
+        self.outdate_data_retransmission();
         self.restart_data_retransmission(now);
         if self.data_sender.data_fin_acked() {
             self.timers.stop(Timer::DataFin);

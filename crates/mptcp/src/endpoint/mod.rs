@@ -245,7 +245,10 @@ impl<P: Payload> Endpoint<P> {
         }
         let space = self.write_space();
         let taken = self.data_sender.write(data, space);
-        self.transmit_pending |= taken > 0;
+        if taken > 0 {
+            self.transmit_pending = true;
+            self.outdate_data_retransmission();
+        }
         taken
     }
 

@@ -122,6 +122,9 @@ impl<P: Payload> Endpoint<P> {
 
     /// Chooses the next chunk of the stream, or a FIN.
     fn next_of_stream(&mut self, now: Instant) -> Option<(usize, Transmission<P>)> {
+        if self.data_sender.has_data_to_assign() {
+            self.set_data_retransmission_interval(now);
+        }
         match self.data_sender.schedule_fast(now, &mut self.subflows) {
             FastPath::Sent(i, offset, chunk, len) => {
                 return Some((i, Transmission::Burst(offset, chunk, len)));
@@ -264,6 +267,9 @@ impl<P: Payload> Endpoint<P> {
     /// The peer accepts data before `end`.
     #[inline]
     pub(super) fn widen_window(&mut self, end: u64) {
-        self.transmit_pending |= self.data_sender.widen_window(end, &mut self.timers);
+        if self.data_sender.widen_window(end, &mut self.timers) {
+            self.transmit_pending = true;
+            self.outdate_data_retransmission();
+        }
     }
 }

@@ -15,6 +15,7 @@ pub(crate) struct Rtt {
     min_rto: Duration,
     min_margin: Duration,
     max_rto: Duration,
+    with_ack_delay: bool,
 }
 
 impl Rtt {
@@ -28,12 +29,23 @@ impl Rtt {
             min_rto: config.min_rto,
             min_margin: config.min_rto_margin,
             max_rto: config.max_rto,
+            with_ack_delay: config.ack_delay_in_rtt,
         }
     }
 
-    /// Adds a sample, of a segment that was sent once (Karn's algorithm, section 3).
+    /// Adds the sample of segments that were sent once and acknowledged together (Karn's algorithm,
+    /// section 3): the times since the first and since the last of them was sent.
+    pub(crate) fn sample_of(&mut self, first: Duration, last: Duration) {
+        self.lowest = self.lowest.min(last);
+        self.add(if self.with_ack_delay { first } else { last });
+    }
+
+    /// Adds a sample of one segment.
     pub(crate) fn sample(&mut self, rtt: Duration) {
-        self.lowest = self.lowest.min(rtt);
+        self.sample_of(rtt, rtt);
+    }
+
+    fn add(&mut self, rtt: Duration) {
         match self.smoothed {
             None => {
                 self.smoothed = Some(rtt);
@@ -89,6 +101,15 @@ mod tests {
 
     fn ms(n: u64) -> Duration {
         Duration::from_millis(n)
+    }
+
+    #[test]
+    fn delay_of_acknowledgement_counts_if_configured_but_not_in_the_lowest() {
+        for (ack_delay_in_rtt, smoothed) in [(true, 30), (false, 20)] {
+            let mut rtt = Rtt::new(&Config { ack_delay_in_rtt, ..Config::default() });
+            rtt.sample_of(ms(30), ms(20));
+            assert_eq!((rtt.srtt(), rtt.min()), (ms(smoothed), ms(20)));
+        }
     }
 
     #[test]

@@ -174,6 +174,7 @@ pub fn with_queue(
         min_rto_margin: Duration::from_millis(1),
         ack_coalescing: Duration::ZERO,
         sack_compression: Duration::ZERO,
+        ack_delay_in_rtt: false,
         count_out_of_order: false,
         subflow_order: false,
         overruns_window: false,

@@ -80,6 +80,12 @@ impl<P: Payload> DataSender<P> {
         }
     }
 
+    /// Data of the stream waits for a subflow, for the first time or again.
+    #[inline]
+    pub(in crate::endpoint) fn has_data_to_assign(&self) -> bool {
+        self.next < self.buffer.end() || !self.reinjections.is_empty()
+    }
+
     /// `len` more bytes were written, and the peer's window has room for them.
     #[inline]
     pub(in crate::endpoint) fn may_send(&self, len: u64) -> bool {

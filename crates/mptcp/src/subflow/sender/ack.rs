@@ -128,14 +128,16 @@ impl<P: Payload> Sender<P> {
         });
         // If any segment was sent again, segments behind it may have waited for the repair: only
         // the timestamp is a valid sample then (RFC 6298, section 3).
-        let by_time = advance.last_sent_at.filter(|_| !advance.repeated).map(|at| now.since(at));
-        let sample = by_time.or(ack.clock_sample);
-        if let Some(sample) = sample {
-            self.rtt.sample(sample);
+        let by_time = advance.sent_at.filter(|_| !advance.repeated);
+        let by_time = by_time.map(|(first, last)| (now.since(first), now.since(last)));
+        let sample = by_time.or(ack.clock_sample.map(|sample| (sample, sample)));
+        if let Some((first, last)) = sample {
+            self.rtt.sample_of(first, last);
         }
         self.reset_timeouts();
         self.rearm_retransmission_timer(now);
-        Acked { bytes: advance.bytes, segments: advance.segments, advanced: true, rtt: sample }
+        let rtt = sample.map(|(_, last)| last);
+        Acked { bytes: advance.bytes, segments: advance.segments, advanced: true, rtt }
     }
 
     /// Applies SACK blocks or duplicate acknowledgements, and marks lost segments.

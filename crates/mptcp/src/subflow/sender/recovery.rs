@@ -107,9 +107,9 @@ impl<P: Payload> Sender<P> {
     pub(crate) fn has_retransmission_timer(&self) -> bool {
         self.timers.is_running(Timer::Retransmission)
     }
-    /// When the retransmission timer expires, if it runs.
-    pub(crate) fn retransmission_deadline(&self) -> Option<Instant> {
-        Some(self.timers.expiry(Timer::Retransmission)).filter(|&at| at < Instant::MAX)
+    /// When the first of the retransmission timer, RACK's and the tail loss probe's expires, if one runs.
+    pub(crate) fn loss_deadline(&self) -> Option<Instant> {
+        Some(self.timers.next_of_losses()).filter(|&at| at < Instant::MAX)
     }
     /// The retransmission timer has expired.
     #[inline]

@@ -52,6 +52,13 @@ impl TimerTable {
         }
         due
     }
+    /// Earliest expiry of the timers that find losses; [`Instant::MAX`] if none runs.
+    pub(super) fn next_of_losses(&self) -> Instant {
+        [Timer::Retransmission, Timer::Reordering, Timer::TailProbe]
+            .map(|timer| self.expiry(timer))
+            .into_iter()
+            .fold(Instant::MAX, Instant::min)
+    }
     /// Earliest expiry; [`Instant::MAX`] if no timer runs.
     #[inline]
     pub(super) fn next(&self) -> Instant {

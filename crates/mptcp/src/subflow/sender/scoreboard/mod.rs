@@ -64,8 +64,8 @@ pub(super) struct Advance {
     pub(super) bytes: u64,
     /// Segments that they filled, wholly or in part.
     pub(super) segments: u32,
-    /// When the last segment was sent that was acknowledged whole and not sacked before.
-    pub(super) last_sent_at: Option<Instant>,
+    /// When the first and the last segment were sent that were acknowledged whole and not sacked before.
+    pub(super) sent_at: Option<(Instant, Instant)>,
     /// One of the segments was sent more than once.
     pub(super) repeated: bool,
 }
@@ -249,7 +249,8 @@ impl<P: Payload> Scoreboard<P> {
                 break;
             }
             if !front.has(SACKED) {
-                advance.last_sent_at = Some(front.at);
+                let first = advance.sent_at.map_or(front.at, |(first, _)| first);
+                advance.sent_at = Some((first, front.at));
             }
             advance.bytes -= u64::from(front.chunk.fin);
             self.sent.pop_front();
