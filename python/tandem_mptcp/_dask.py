@@ -252,8 +252,12 @@ class _Submission:
             batches.record(end - first, seconds)
             self._finished += end - first
         for future in arrived:
-            if future.key in self._running:
+            if future.key not in self._running:
+                continue
+            if future.status in ("error", "cancelled"):
                 raise self._failure(future)
+            # Its worker was lost with the result, which another one computes again or has by now.
+            future.add_done_callback(self._done.put)
         if self._progress is not None:
             self._progress(self._finished / self._sweep.runs)
 
