@@ -53,17 +53,15 @@ impl TimerTable {
         due
     }
     /// Earliest expiry of the timers that find losses; [`Instant::MAX`] if none runs.
+    #[inline]
     pub(super) fn next_of_losses(&self) -> Instant {
-        [Timer::Retransmission, Timer::Reordering, Timer::TailProbe]
-            .map(|timer| self.expiry(timer))
-            .into_iter()
-            .fold(Instant::MAX, Instant::min)
+        let [retransmission, reordering, tail_probe, _] = self.0;
+        retransmission.min(reordering).min(tail_probe)
     }
     /// Earliest expiry; [`Instant::MAX`] if no timer runs.
     #[inline]
     pub(super) fn next(&self) -> Instant {
-        let [a, b, c, d] = self.0;
-        a.min(b).min(c.min(d))
+        self.next_of_losses().min(self.expiry(Timer::Pacing))
     }
 }
 
