@@ -10,6 +10,10 @@ cd "$(dirname "$0")/.."
 locked=; keep_going=
 if [ "${CI:-}" = true ]; then locked=--locked; keep_going=--no-fail-fast; fi
 
+# Many tests wait for timeouts or for real time to pass, so twice as many run as there are processors.
+RUST_TEST_THREADS=${RUST_TEST_THREADS:-$(($(nproc) * 2))}
+export RUST_TEST_THREADS
+
 # root: network namespaces, TUN devices, Linux's Multipath TCP, nft and tc. Any other need is a program.
 is_met() {
     case $1 in
