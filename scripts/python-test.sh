@@ -58,14 +58,32 @@ rm -rf "$folder/wheels"
 "$folder/build/bin/maturin" build --quiet --profile dev $locked --features as-tested --manifest-path python/Cargo.toml --out "$folder/wheels"
 
 export PYRIGHT_PYTHON_IGNORE_WARNINGS=1
-for python in $oldest "$newest"; do
-    version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
-    echo "Python $version"
-    at=$folder/$version
-    environment "$python" "$at" -r python/requirements-test.txt
+version() { "$1" -c 'import sys; print("%d.%d" % sys.version_info[:2])'; }
+
+# check PYTHON ARGUMENT…: runs everything with one interpreter. Ends the shell at the first failure.
+check() {
+    at=$folder/$(version "$1")
+    echo "Python $(version "$1")"
+    environment "$1" "$at" -r python/requirements-test.txt
+    shift
     "$at/bin/pip" install --quiet --disable-pip-version-check --no-deps --force-reinstall "$folder"/wheels/*.whl
     "$at/bin/pytest" -c python/pyproject.toml --rootdir . --quiet python/tests --doctest-modules --pyargs tandem_mptcp "$@"
     "$at/bin/mypy" --config-file python/pyproject.toml python/tandem_mptcp python/tests python/bench
     "$at/bin/pyright" --project python/pyproject.toml --pythonpath "$at/bin/python"
     "$at/bin/stubtest" --concise --mypy-config-file python/pyproject.toml tandem_mptcp._native
-done
+}
+
+# Each uses one processor, so both run at once; the output of the oldest follows.
+if [ -n "$oldest" ]; then
+    (check "$oldest" "$@") >"$folder/oldest.log" 2>&1 &
+    other=$!
+    trap 'kill "$other" 2>/dev/null || true' EXIT
+fi
+check "$newest" "$@"
+if [ -n "$oldest" ]; then
+    failed=0
+    wait "$other" || failed=$?
+    trap - EXIT
+    cat "$folder/oldest.log"
+    exit "$failed"
+fi

@@ -108,10 +108,10 @@ fn server() -> Option<SocketAddr> {
     Some(SocketAddr::new(address.parse().expect("an address"), 5000))
 }
 
-/// The command that runs a test of this binary.
+/// The command that runs a test of this file.
 fn part(name: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("/proc is mounted"));
-    command.args(["--ignored", "--exact", name]).stdout(Stdio::null());
+    command.args(["--ignored", "--exact", &format!("stacks::{name}")]).stdout(Stdio::null());
     command
 }
 
