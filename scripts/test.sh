@@ -10,9 +10,11 @@ cd "$(dirname "$0")/.."
 locked=; keep_going=
 if [ "${CI:-}" = true ]; then locked=--locked; keep_going=--no-fail-fast; fi
 
-# Many tests wait for timeouts or for real time to pass, so twice as many run as there are processors.
-RUST_TEST_THREADS=${RUST_TEST_THREADS:-$(($(nproc) * 2))}
-export RUST_TEST_THREADS
+# Many tests wait for timeouts or for real time to pass, so twice as many run as there are processors;
+# those with needs, which use a fifth of a processor each, four times as many.
+threads=${RUST_TEST_THREADS:-$(($(nproc) * 2))}
+threads_of_needs=${RUST_TEST_THREADS:-$(($(nproc) * 4))}
+export RUST_TEST_THREADS="$threads"
 
 # root: network namespaces, TUN devices, Linux's Multipath TCP, nft and tc. Any other need is a program.
 is_met() {
@@ -52,7 +54,7 @@ for need in $(grep -o 'needs_[a-z0-9]*' "$list" | sed 's/^needs_//' | sort -u); 
     skips="$skips --skip needs_$need"
 done
 # shellcheck disable=SC2086 # several words each
-cargo test --workspace $locked $keep_going -- --ignored needs_ $skips
+RUST_TEST_THREADS=$threads_of_needs cargo test --workspace $locked $keep_going -- --ignored needs_ $skips
 
 web=yes
 if sh scripts/prerequisites.sh web; then
