@@ -12,9 +12,8 @@ if [ "${CI:-}" = true ]; then locked=--locked; keep_going=--no-fail-fast; fi
 
 # Many tests wait for timeouts or for real time to pass, so twice as many run as there are processors;
 # those with needs, which use a fifth of a processor each, four times as many.
-threads=${RUST_TEST_THREADS:-$(($(nproc) * 2))}
 threads_of_needs=${RUST_TEST_THREADS:-$(($(nproc) * 4))}
-export RUST_TEST_THREADS="$threads"
+export RUST_TEST_THREADS="${RUST_TEST_THREADS:-$(($(nproc) * 2))}"
 
 # root: network namespaces, TUN devices, Linux's Multipath TCP, nft and tc. Any other need is a program.
 is_met() {

@@ -31,8 +31,7 @@ fn blocks(bytes: &[u8]) -> (Vec<u32>, usize) {
 #[test]
 #[ignore = "needs root"]
 fn needs_root_capture_file_grows_by_complete_blocks() {
-    let no_files = |_: &str| Err("no such file".to_owned());
-    let mut experiment = scenario::Scenario::parse("capture", SCENARIO, &no_files).unwrap().experiment;
+    let mut experiment = crate::parse("capture", SCENARIO).experiment;
     experiment.capture = true;
     let file = tempfile::tempfile().unwrap();
     let mut lengths = Vec::new();

@@ -33,8 +33,7 @@ fn busy_scenario() -> String {
 /// Runs a scenario. Returns the analysis of its capture, and the device's counters of each subflow
 /// by local address.
 fn run(text: &str, offload: bool, connections: usize) -> (capture::Summary, BTreeMap<SocketAddr, TcpInfo>) {
-    let no_files = |_: &str| Err("no such file".to_owned());
-    let mut experiment = scenario::Scenario::parse("counters", text, &no_files).unwrap().experiment;
+    let mut experiment = crate::parse("counters", text).experiment;
     experiment.capture = true;
     let setup = Setup { offload, ..Setup::default() };
     let ran = run_with(&experiment, &setup, &Arc::default(), &mut |_| {}, None).unwrap();

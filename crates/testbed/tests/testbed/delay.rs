@@ -9,8 +9,7 @@ fn run_on_kernel(traffic: &str) -> Outcome {
         down = {{ rate = '10Mbps', delay = '20ms' }}\nup = {{ rate = '10Mbps', delay = '35ms' }}\n\
         [transport]\nprotocol = 'tcp'\npath = 'wifi'\n{traffic}"
     );
-    let no_files = |_: &str| Err("no such file".to_owned());
-    let scenario = scenario::Scenario::parse("delay", &text, &no_files).expect("the scenario is valid");
+    let scenario = crate::parse("delay", &text);
     run(&scenario.experiment, &Arc::default(), &mut |_| {}).expect("the run succeeds").outcome
 }
 

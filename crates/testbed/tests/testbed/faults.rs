@@ -80,8 +80,7 @@ impl Case {
     }
     fn run(&self) -> Result<KernelRun, Error> {
         let text = self.scenario.replace("[WIFI]", "[]").replace("[LTE]", "[]");
-        let no_files = |_: &str| Err("no such file".to_owned());
-        let scenario = scenario::Scenario::parse(self.name, &text, &no_files).expect("the scenario is valid");
+        let scenario = crate::parse(self.name, &text);
         let setup = Setup { faults: self.faults.clone(), ..Setup::default() };
         run_with(&scenario.experiment, &setup, &Arc::default(), &mut |_| {}, None)
     }

@@ -9,8 +9,7 @@ fn needs_root_retransmissions_of_plain_tcp_are_counted() {
     let text = "seed = 1\nduration = '2s'\n[[path]]\nname = 'wifi'\nradio = 'huang2012.wifi'\n\
         down = { rate = '10Mbps', delay = '10ms', queue = '10 packets' }\nup = { rate = '10Mbps', delay = '10ms' }\n\
         [transport]\nprotocol = 'tcp'\npath = 'wifi'\ncongestion = 'reno'\n[[traffic]]\nkind = 'bulk'\n";
-    let no_files = |_: &str| Err("no such file".to_owned());
-    let scenario = scenario::Scenario::parse("plain", text, &no_files).expect("the scenario is valid");
+    let scenario = crate::parse("plain", text);
     let ran = run(&scenario.experiment, &Arc::default(), &mut |_| {}).expect("the run succeeds");
     let path = &ran.outcome.paths[0];
     assert!(path.dropped_packets > 0, "the queue is short: {path:?}");

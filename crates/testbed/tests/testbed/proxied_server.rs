@@ -32,8 +32,7 @@ fn run_traffic(traffic: &str, capture: Option<&File>) -> KernelRun {
 
 /// Runs a scenario with a proxy between its paths and the server.
 fn run_scenario(proxy: ProxySetup, text: &str, capture: Option<&File>) -> KernelRun {
-    let no_files = |_: &str| Err("no such file".to_owned());
-    let mut scenario = scenario::Scenario::parse("proxied", text, &no_files).expect("the scenario is valid");
+    let mut scenario = crate::parse("proxied", text);
     scenario.experiment.capture = capture.is_some();
     let setup = Setup { proxy: Some(proxy), until_done: true, ..Setup::default() };
     let ran = run_with(&scenario.experiment, &setup, &Arc::default(), &mut |_| {}, capture);
@@ -129,9 +128,8 @@ const BROWSER_COMMANDS: &str = "exec 3<>/dev/tcp/10.77.255.1/3128; \
 #[test]
 #[ignore = "needs root"]
 fn needs_root_program_fetches_proxied_content_until_caller_is_finished() {
-    let no_files = |_: &str| Err("no such file".to_owned());
     let text = format!("seed = 1\nduration = '4s'\n[[traffic]]\nkind = 'file'\nsize = '2MB'\n{PATHS}");
-    let scenario = scenario::Scenario::parse("proxied", &text, &no_files).expect("the scenario is valid");
+    let scenario = crate::parse("proxied", &text);
     let (listener, serving) = mpsc::channel::<std::net::TcpListener>();
     let finished = Arc::<AtomicBool>::default();
     let response_sent = Arc::clone(&finished);

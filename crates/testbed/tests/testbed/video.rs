@@ -11,8 +11,7 @@ const SCENARIO: &str = "seed = 1\nduration = '6s'\n\
     [[traffic]]\nkind = 'video'\nmanifest = { bitrates = '4Mbps', duration = '4s', segment = '500ms' }\nbuffer = '10s'\nwait = '20ms'\n";
 
 fn scenario(text: &str) -> scenario::Scenario {
-    let no_files = |_: &str| Err("no such file".to_owned());
-    scenario::Scenario::parse("video", text, &no_files).expect("the scenario is valid")
+    crate::parse("video", text)
 }
 
 fn run_on_kernel(text: &str) -> Outcome {

@@ -42,9 +42,7 @@ fn needed_mb() -> f64 {
 }
 
 fn run_with_policy(policy: &str) -> KernelRun {
-    let no_files = |_: &str| Err("no such file".to_owned());
-    let scenario =
-        scenario::Scenario::parse("when-needed", &scenario(), &no_files).expect("the scenario is valid");
+    let scenario = crate::parse("when-needed", &scenario());
     let mut experiment = scenario.experiment;
     experiment.device.policy = policy.parse::<PolicyConfig>().expect("the policy is valid");
     run(&experiment, &Arc::default(), &mut |_| {}).expect("the run succeeds")
