@@ -38,6 +38,13 @@ fn mark_frame(frame: &mut Frame) -> bool {
     }
 }
 
+fn frame_payload(frame: &Frame) -> u32 {
+    match &frame.content {
+        Content::Packet { bytes, .. } => payload_len(bytes),
+        Content::Background { .. } => 0,
+    }
+}
+
 /// A packet on arrival at a host.
 #[derive(Debug)]
 pub struct Delivery {
@@ -139,7 +146,7 @@ impl Network {
     /// Creates the network of an experiment, empty and at time zero. Links draw the same random
     /// losses and delays as in simulation.
     pub fn new(experiment: &Experiment) -> Self {
-        let (media, ports) = media(experiment, mark_frame);
+        let (media, ports) = media(experiment, mark_frame, frame_payload);
         let paths = experiment.paths.iter().map(|spec| {
             let own = Meter::new(spec.profile.clone()).with_timeline();
             let others = spec.also_measure.iter().map(|profile| Meter::new(profile.clone()));
@@ -191,8 +198,7 @@ impl Network {
             if !counters.present {
                 return false;
             }
-            counters.payload_up += u64::from(payload_len(packet));
-            self.count_sent(now, path, packet.len() as u32);
+            self.count_sent(now, path);
             self.capture_packet(now, path, false, packet);
             return self.push(now, path, false, packet);
         }
@@ -271,14 +277,18 @@ impl Network {
 
     /// Adds or removes an interface of the device. Packets in flight to a removed interface are
     /// lost.
-    pub fn set_present(&mut self, path: usize, present: bool) {
+    pub fn set_present(&mut self, now: Instant, path: usize, present: bool) {
+        if path < self.paths.len() {
+            self.count_sent(now, path);
+        }
         if let Some(counters) = self.paths.get_mut(path) {
             counters.present = present;
         }
     }
 
-    /// Advances the meters to `now`.
+    /// Counts what the device has sent by `now`, and advances the meters.
     pub fn advance(&mut self, now: Instant) {
+        (0..self.paths.len()).for_each(|path| self.count_sent(now, path));
         for meter in self.paths.iter_mut().flat_map(|counters| &mut counters.meters) {
             meter.advance(now);
         }
@@ -408,17 +418,25 @@ impl Network {
         Delivery { path, down, packet }
     }
 
-    /// Counts a packet sent by the device.
-    fn count_sent(&mut self, now: Instant, path: usize, bytes: u32) {
-        let counters = &mut self.paths[path];
-        counters.wire_up += u64::from(bytes);
-        for meter in &mut counters.meters {
-            meter.on_packet(now, Direction::Up, bytes);
+    /// Counts what the device has sent over a path by `now`: a packet counts when its transmission
+    /// begins.
+    fn count_sent(&mut self, now: Instant, path: usize) {
+        let (counters, up) = (&mut self.paths[path], self.ports[path].up);
+        while let Some(sent) = self.media[up.medium].take_sent(now, up.station) {
+            if !counters.present {
+                continue;
+            }
+            counters.wire_up += u64::from(sent.size);
+            counters.payload_up += u64::from(sent.payload);
+            for meter in &mut counters.meters {
+                meter.on_packet(sent.at, Direction::Up, sent.size);
+            }
         }
     }
 
     /// Counts a packet received by the device.
     fn count_received(&mut self, now: Instant, path: usize, bytes: u32, payload: u32) {
+        self.count_sent(now, path);
         let counters = &mut self.paths[path];
         counters.wire_down += u64::from(bytes);
         counters.payload_down += u64::from(payload);
@@ -447,7 +465,7 @@ impl Network {
                     if !self.paths[path].present {
                         continue;
                     }
-                    self.count_sent(now, path, size);
+                    self.count_sent(now, path);
                 }
                 let content = Content::Background { flow: flow as u16, sent: now, size };
                 let port = if down { self.ports[path].down } else { self.ports[path].up };

@@ -4,6 +4,7 @@
 
 use linux::tun::{PendingOffload, Split};
 use proptest::prelude::*;
+use radio::{Direction, State};
 use scenario::Scenario;
 use sim::Experiment;
 use tandem_emulator::Network;
@@ -138,14 +139,36 @@ fn network_loses_the_same_packets_as_the_simulated_link() {
 }
 
 #[test]
+fn upload_counts_when_it_leaves_the_queue() {
+    let mut network = Network::new(&experiment(WIFI));
+    // 8 ms each over 1 Mbit/s.
+    for number in 0..50 {
+        assert!(network.send(Instant::ZERO, 0, false, &packet(number, 960, false)));
+    }
+    network.advance(Instant::from_millis(100));
+    assert_eq!((network.paths()[0].wire_up, network.paths()[0].payload_up), (13_000, 13 * 960));
+    let meter = &network.paths()[0].meters[0];
+    assert_eq!((meter.bytes(Direction::Up), meter.state()), (13_000, State::Active));
+    network.advance(Instant::from_secs(1));
+    assert_eq!(network.paths()[0].wire_up, 50_000);
+    // The interface goes down: what waits in its queue is never sent.
+    for number in 0..50 {
+        network.send(Instant::from_secs(1), 0, false, &packet(number, 960, false));
+    }
+    network.set_present(Instant::from_millis(1100), 0, false);
+    network.advance(Instant::from_secs(2));
+    assert_eq!(network.paths()[0].wire_up, 63_000);
+}
+
+#[test]
 fn removed_interface_neither_sends_nor_receives() {
     let mut network = Network::new(&experiment(WIFI));
     network.send(Instant::ZERO, 0, true, &packet(1, 960, true));
-    network.set_present(0, false);
+    network.set_present(Instant::ZERO, 0, false);
     assert!(!network.send(Instant::ZERO, 0, false, &packet(2, 960, false)));
     assert!(drain(&mut network, Instant::from_secs(1)).is_empty());
     assert_eq!((network.paths()[0].wire_up, network.paths()[0].wire_down), (0, 0));
-    network.set_present(0, true);
+    network.set_present(Instant::from_secs(1), 0, true);
     network.send(Instant::from_secs(2), 0, true, &packet(3, 960, true));
     assert_eq!(drain(&mut network, Instant::from_secs(3)).len(), 1);
 }

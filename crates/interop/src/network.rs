@@ -81,9 +81,9 @@ pub(crate) fn start(
     experiment.capture = mode.capture;
     let shared = SharedNetwork::new(Network::new(&experiment), Clock::start());
     {
-        let (mut network, _) = shared.lock();
+        let (mut network, now) = shared.lock();
         for path in 0..links.len() {
-            network.set_present(path, true);
+            network.set_present(now, path, true);
         }
     }
     let running = Driver::new(devices, shared.clone())

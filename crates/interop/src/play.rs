@@ -208,10 +208,14 @@ impl Game<'_> {
 
     /// Cuts a path for a while, of which `during` is the begin.
     fn cut(&self, path: usize, during: impl FnOnce()) {
-        self.network.lock().0.set_present(path, false);
+        let set_present = |present| {
+            let (mut network, now) = self.network.lock();
+            network.set_present(now, path, present);
+        };
+        set_present(false);
         during();
         std::thread::sleep(CUT);
-        self.network.lock().0.set_present(path, true);
+        set_present(true);
     }
 
     fn wait(&self, problem: &str, mut is_done: impl FnMut(&Self) -> bool) -> Result<(), String> {

@@ -17,6 +17,7 @@ mod link;
 mod loss;
 mod propagation;
 mod scaled_beta;
+mod sent;
 mod server;
 mod stats;
 mod trace;
@@ -31,6 +32,7 @@ pub use link::Link;
 pub use loss::{
     CloneLossModel, GilbertElliott, LOSS_MODELS, Loss, LossEntry, LossModel, LossModelFactory, Transmission,
 };
+pub use sent::Sent;
 pub use stats::{LinkStats, LoadStats};
 pub use trace::{
     OPPORTUNITY_BYTES, ParsedTrace, RateColumn, RatePiece, SCALE_RANGE, Trace, TraceError, TraceFormat,

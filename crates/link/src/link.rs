@@ -4,6 +4,7 @@ use crate::codel::{CodelQueue, DequeueOutcome, never_mark};
 use crate::config::{LinkConfig, QueueLimit};
 use crate::loss::Transmission;
 use crate::propagation::{Propagation, PropagationConfig};
+use crate::sent::Sent;
 use crate::server::Server;
 use crate::stats::LinkStats;
 use std::collections::VecDeque;
@@ -82,6 +83,19 @@ impl<T: Clone> Link<T> {
         }
     }
 
+    /// Records the packets pushed from here on for [`take_sent`](Self::take_sent). `payload` returns
+    /// the payload of a packet, in bytes.
+    pub fn record_sent(&mut self, payload: fn(&T) -> u32) {
+        self.propagation.record_sent(payload);
+    }
+
+    /// Takes the next recorded packet whose transmission has begun by `now`, also if it is lost
+    /// later. A packet that the queue drops is never sent.
+    #[inline]
+    pub fn take_sent(&mut self, now: Instant) -> Option<Sent> {
+        self.propagation.take_sent(now)
+    }
+
     /// Enqueues a packet of `size` bytes on the wire (below 2 GB). Returns false if the queue is
     /// full: the packet is then dropped.
     #[inline]
@@ -90,7 +104,8 @@ impl<T: Clone> Link<T> {
     }
 
     /// Like [`push`](Self::push), but constructs the packet in place. Without CoDel, `make` is not
-    /// called for a packet that is dropped, lost or corrupted.
+    /// called for a packet that is dropped; nor, if packets are not recorded, for a lost or corrupted
+    /// one.
     #[inline]
     pub fn push_with(&mut self, now: Instant, size: u32, make: impl FnOnce() -> T) -> bool {
         self.stats.pushed += 1;
@@ -379,6 +394,44 @@ mod tests {
         }
         assert_eq!(drain(&mut link), [(ms(6), 0), (ms(30), 4)]);
         assert_eq!(link.stats().lost, 3);
+    }
+
+    #[test]
+    fn outages_losses_and_corruption_leave_later_delays_unchanged() {
+        let d = Duration::from_millis;
+        let delay = Delay::Uniform { min: d(10), max: d(50) };
+        let plain = LinkConfig { rate: mbps(100), delay, reorder: true, ..LinkConfig::default() };
+        let half = Probability::new(0.5).unwrap();
+        let outage = LinkConfig { outages: vec![(ms(100), ms(500))], ..plain.clone() };
+        let lossy = LinkConfig { loss: Loss::Uniform(half), ..plain.clone() };
+        let impairments = crate::Impairments { corrupt: half, duplicate: half, ..Default::default() };
+        let impaired = LinkConfig { impairments, ..plain.clone() };
+        let arrivals = |config: &LinkConfig| {
+            let mut link = link(config);
+            (0..1000).for_each(|i| assert!(link.push(ms(u64::from(i)), 1500, i)));
+            drain(&mut link)
+        };
+        let all = arrivals(&plain);
+        assert_eq!(all.len(), 1000);
+        for config in [outage, lossy, impaired] {
+            let some = arrivals(&config);
+            assert!(some.len() > 300 && some.iter().all(|arrival| all.contains(arrival)), "{config:?}");
+        }
+    }
+
+    #[test]
+    fn packet_is_sent_when_its_transmission_begins() {
+        let loss = Loss::Uniform(Probability::ALWAYS);
+        let queue = QueueLimit::Packets(2);
+        let mut link = link(&LinkConfig { rate: mbps(2), loss, queue, ..LinkConfig::default() });
+        link.record_sent(|&item| item);
+        // 6 ms each; the third one is dropped.
+        for payload in 1..=3 {
+            link.push(ms(1), 1500, payload);
+        }
+        let sent = |at, payload| Some(crate::Sent { at, size: 1500, payload });
+        assert_eq!((link.take_sent(ms(1)), link.take_sent(ms(6))), (sent(ms(1), 1), None));
+        assert_eq!((link.take_sent(ms(7)), link.take_sent(ms(99))), (sent(ms(7), 2), None));
     }
 
     #[test]

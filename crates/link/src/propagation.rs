@@ -4,6 +4,7 @@ use crate::config::{Delay, Impairments};
 use crate::impairments::{ImpairmentModel, PacketImpairments};
 use crate::loss::{ActiveLoss, Loss, Outages, Transmission};
 use crate::scaled_beta::ScaledBeta;
+use crate::sent::{Sent, SentLog};
 use crate::stats::LinkStats;
 use std::collections::VecDeque;
 use tracing::{Span, debug};
@@ -33,6 +34,8 @@ pub(crate) struct Propagation<T> {
     constant_delay: Option<Duration>,
     /// Latest arrival so far. Without reordering, no later packet arrives before it.
     latest_arrival: Instant,
+    /// Packets for [`take_sent`](Self::take_sent).
+    sent: Option<Box<SentLog<T>>>,
     /// In order of arrival.
     in_flight: VecDeque<InFlight<T>>,
     /// Span of the log entries: that in which the link was created.
@@ -66,14 +69,45 @@ impl<T: Clone> Propagation<T> {
             impairments,
             constant_delay,
             latest_arrival: Instant::ZERO,
+            sent: None,
             in_flight: VecDeque::new(),
             log: Span::current(),
         }
     }
 
+    /// Records the packets from here on for [`take_sent`](Self::take_sent). `payload` returns the
+    /// payload of a packet, in bytes.
+    pub(crate) fn record_sent(&mut self, payload: fn(&T) -> u32) {
+        self.sent = Some(Box::new(SentLog::new(payload)));
+    }
+
+    /// Takes the next recorded packet whose transmission has begun by `now`.
+    #[inline]
+    pub(crate) fn take_sent(&mut self, now: Instant) -> Option<Sent> {
+        self.sent.as_mut()?.take(now)
+    }
+
     /// Accepts a transmitted packet. `latency` is extra delay of this packet from a trace.
     #[inline]
     pub(crate) fn send(
+        &mut self,
+        packet: Transmission,
+        latency: Duration,
+        make: impl FnOnce() -> T,
+        stats: &mut LinkStats,
+    ) {
+        match &mut self.sent {
+            None => self.forward(packet, latency, make, stats),
+            Some(sent) => {
+                let item = make();
+                sent.push(&packet, &item);
+                self.forward(packet, latency, || item, stats);
+            }
+        }
+    }
+
+    #[inline]
+    fn forward(
         &mut self,
         packet: Transmission,
         latency: Duration,
@@ -99,9 +133,11 @@ impl<T: Clone> Propagation<T> {
         make: impl FnOnce() -> T,
         stats: &mut LinkStats,
     ) {
-        // Every packet draws from both streams, so that an outage leaves later draws unchanged.
+        // Every packet draws from every stream, so that an outage, a loss or a corruption leaves later
+        // draws unchanged.
         let is_lost = self.loss.is_lost(&packet);
         let impairments = self.impairments.as_mut().map(|model| model.draw());
+        let mut arrival = packet.end + latency + self.draw_delay(packet.end);
         let in_outage = self.outages.overlap(&packet);
         if in_outage || is_lost {
             stats.lost += 1;
@@ -109,10 +145,9 @@ impl<T: Clone> Propagation<T> {
             return;
         }
         if let Some(impairments) = impairments {
-            self.send_impaired(packet, latency, impairments, make, stats);
+            self.send_impaired(packet.size, arrival, impairments, make, stats);
             return;
         }
-        let mut arrival = packet.end + latency + self.draw_delay(packet.end);
         if arrival < self.latest_arrival {
             if self.reorder {
                 self.insert(arrival, packet.size, make());
@@ -128,32 +163,30 @@ impl<T: Clone> Propagation<T> {
     #[inline(never)]
     fn send_impaired(
         &mut self,
-        packet: Transmission,
-        latency: Duration,
+        size: u32,
+        arrival: Instant,
         impairments: PacketImpairments,
         make: impl FnOnce() -> T,
         stats: &mut LinkStats,
     ) {
         if impairments.corrupted {
             stats.corrupted += 1;
-            debug!(parent: &self.log, size = packet.size, "packet corrupted");
+            debug!(parent: &self.log, size, "packet corrupted");
             return;
         }
-        let sent = packet.end + latency;
         let item = make();
         let [extra_delay, duplicate_extra_delay] = impairments.extra_delay;
         if impairments.duplicated {
             stats.duplicated += 1;
-            self.propagate(sent, extra_delay, packet.size, item.clone());
-            self.propagate(sent, duplicate_extra_delay, packet.size, item);
+            self.propagate(arrival, extra_delay, size, item.clone());
+            self.propagate(arrival, duplicate_extra_delay, size, item);
         } else {
-            self.propagate(sent, extra_delay, packet.size, item);
+            self.propagate(arrival, extra_delay, size, item);
         }
     }
 
     /// Schedules the arrival of a packet. A packet with extra delay does not delay later packets.
-    fn propagate(&mut self, sent: Instant, extra_delay: Option<Duration>, size: u32, item: T) {
-        let mut arrival = sent + self.draw_delay(sent);
+    fn propagate(&mut self, mut arrival: Instant, extra_delay: Option<Duration>, size: u32, item: T) {
         if !self.reorder {
             arrival = arrival.max(self.latest_arrival);
         }

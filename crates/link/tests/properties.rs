@@ -153,8 +153,10 @@ proptest! {
     ) {
         // Every other packet is ECN-capable.
         let mut link = Link::with_marking(&config, Seed::new(seed), |item: &mut usize| item.is_multiple_of(2));
+        link.record_sent(|_| 40);
         let mut now = Instant::ZERO;
         let (mut accepted, mut sent, mut arrived) = (0, Vec::new(), Vec::new());
+        let (mut begun, mut last_begun) = (0, Instant::ZERO);
         for (i, &(gap, _, size)) in traffic.iter().enumerate() {
             now += Duration::from_nanos(gap);
             while let Some(item) = link.poll(now) {
@@ -173,6 +175,14 @@ proptest! {
             let stats = link.stats();
             prop_assert_eq!(stats.pushed + stats.duplicated, finished(&stats) + link.in_flight() as u64);
             prop_assert_eq!(stats.pushed - stats.dropped_full, accepted);
+            while let Some(packet) = link.take_sent(now) {
+                prop_assert!(packet.at >= last_begun && packet.at <= now && packet.payload == 40);
+                (begun, last_begun) = (begun + 1, packet.at);
+            }
+            // Of the queued packets, at most one is in transmission.
+            let queued = link.queued_packets(now) as u64;
+            let waits = accepted - stats.dropped_early - begun;
+            prop_assert!(waits <= queued && queued <= waits + 1, "{waits} {queued}");
         }
         let (mut last, mut idle) = (Instant::ZERO, 0);
         while let Some(at) = link.next() {

@@ -6,7 +6,6 @@ use crate::event_queue::EventQueue;
 use crate::event_source::{EventSlots, EventSource};
 use crate::network::{IP_HEADER_BYTES, MediumScheduler, Network};
 use crate::packet::PacketLabel;
-use radio::Direction;
 use units::Instant;
 use wire::{Segment, Span};
 
@@ -30,8 +29,6 @@ impl Egress<'_> {
             if !path.present {
                 return;
             }
-            path.count(self.now, Direction::Up, size);
-            path.payload_up += u64::from(segment.payload.len);
             if let Some(capture) = self.capture {
                 capture.packet(self.now, usize::from(label.connection), label.path(), false, segment);
             }

@@ -7,7 +7,6 @@ use crate::network::{IP_HEADER_BYTES, Medium, MediumScheduler};
 use crate::packet::PacketLabel;
 use crate::world::World;
 use middlebox::TransitSegment;
-use radio::Direction;
 
 impl World<'_> {
     /// Delivers the packets that have arrived over a medium.
@@ -15,6 +14,9 @@ impl World<'_> {
     #[inline(never)]
     pub(crate) fn on_medium(&mut self, i: usize) {
         while let Some((size, label)) = self.receive(i) {
+            if label.is_down() {
+                self.network.count_sent(self.now, label.path());
+            }
             let ingress = Ingress {
                 now: self.now,
                 medium: i,
@@ -67,12 +69,11 @@ impl World<'_> {
         let now = self.now;
         let number = self.connections.len() + i;
         while let Some((size, label, segment)) = self.background[i].send(now, number) {
-            let path = &mut self.network.paths[label.path()];
             if !label.is_down() {
-                if !path.present {
+                if !self.network.paths[label.path()].present {
                     continue;
                 }
-                path.count(now, Direction::Up, size);
+                self.network.count_sent(now, label.path());
             }
             let scheduler = MediumScheduler { queue: &mut self.queue, slots: &self.slots };
             self.network.send(now, size, label, &segment, scheduler);

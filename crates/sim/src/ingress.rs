@@ -7,7 +7,6 @@ use crate::delivery::DeliveryRecorder;
 use crate::media::Port;
 use crate::network::Path;
 use crate::packet::PacketLabel;
-use radio::Direction;
 use units::Instant;
 use wire::{Segment, Span};
 
@@ -54,7 +53,7 @@ impl Ingress<'_> {
         }
         let Some(connection) = connections.get_mut(i) else {
             if down {
-                path.count(self.now, Direction::Down, bytes);
+                path.count_received(self.now, bytes);
             }
             self.background.get_mut(i - connections.len())?.receive(self.now, bytes, segment);
             return Some(Receiver::Background);
@@ -64,7 +63,7 @@ impl Ingress<'_> {
             return Some(Receiver::Middleboxes(path_index));
         }
         let end = if down {
-            path.count(self.now, Direction::Down, bytes);
+            path.count_received(self.now, bytes);
             path.payload_down += u64::from(segment.payload.len);
             if let Some(capture) = self.capture {
                 capture.packet(self.now, i, path_index, true, segment);

@@ -2,7 +2,7 @@
 //! packets, the emulator those of a real kernel.
 
 use crate::experiment::{Experiment, Hop, Setup};
-use link::{Cell, CellStation, Link, LinkStats, Sender};
+use link::{Cell, CellStation, Link, LinkStats, Sender, Sent};
 use std::collections::BTreeMap;
 use tracing::info_span;
 use units::{Duration, Instant, Seed};
@@ -51,6 +51,23 @@ impl<T: Clone> Medium<T> {
         match self {
             Self::Link(link) => link.poll(now),
             Self::Cell(cell) => cell.poll(now).map(|(_, packet)| packet),
+        }
+    }
+
+    /// Takes the next packet that the device has begun to send at `station` by `now`, if it is an
+    /// uplink.
+    #[inline]
+    pub fn take_sent(&mut self, now: Instant, station: usize) -> Option<Sent> {
+        match self {
+            Self::Link(link) => link.take_sent(now),
+            Self::Cell(cell) => cell.take_sent(now, station),
+        }
+    }
+
+    fn record_sent(&mut self, station: usize, payload: fn(&T) -> u32) {
+        match self {
+            Self::Link(link) => link.record_sent(payload),
+            Self::Cell(cell) => cell.record_sent(station, payload),
         }
     }
 
@@ -127,9 +144,14 @@ fn push_to_cell<T: Clone>(
 
 /// Builds the media of an experiment, cells first, and the ports of each path. The same seed gives
 /// the same losses and delays for any packet type. `mark` sets the ECN mark CE (RFC 3168) on a
-/// packet; it returns false if the packet's transport is not ECN-capable.
-pub fn media<T: Clone>(experiment: &Experiment, mark: fn(&mut T) -> bool) -> (Vec<Medium<T>>, Vec<Ports>) {
-    let (media, ports) = setup_media(&Setup::from(experiment), mark);
+/// packet; it returns false if the packet's transport is not ECN-capable. `payload` returns the
+/// payload of a packet, in bytes.
+pub fn media<T: Clone>(
+    experiment: &Experiment,
+    mark: fn(&mut T) -> bool,
+    payload: fn(&T) -> u32,
+) -> (Vec<Medium<T>>, Vec<Ports>) {
+    let (media, ports) = setup_media(&Setup::from(experiment), mark, payload);
     (media, ports.into_iter().map(|(ports, _)| ports).collect())
 }
 
@@ -140,6 +162,7 @@ pub(crate) type PathPorts = (Ports, Option<[Port; 2]>);
 pub(crate) fn setup_media<T: Clone>(
     setup: &Setup<'_>,
     mark: fn(&mut T) -> bool,
+    payload: fn(&T) -> u32,
 ) -> (Vec<Medium<T>>, Vec<PathPorts>) {
     let cells = setup.cells.len();
     let mut stations: Vec<Vec<CellStation>> = vec![Vec::new(); cells];
@@ -188,6 +211,9 @@ pub(crate) fn setup_media<T: Clone>(
         media.push(Medium::Cell(Box::new(cell)));
     }
     media.extend(links);
+    for (Ports { up, .. }, _) in &ports {
+        media[up.medium].record_sent(up.station, payload);
+    }
     (media, ports)
 }
 

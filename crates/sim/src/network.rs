@@ -5,7 +5,7 @@ use crate::event_source::{EventSlots, EventSource};
 use crate::experiment::Setup;
 use crate::media::{Port, Ports};
 use crate::packet::{Packet, PacketLabel};
-use link::LinkStats;
+use link::{LinkStats, Sent};
 use middlebox::Chain;
 use radio::{Direction, Meter};
 use units::Instant;
@@ -66,15 +66,22 @@ impl Path {
         }
     }
 
-    /// Counts a packet of `bytes` with all headers at the interface and in every meter.
+    /// Counts a received packet of `bytes` with all headers at the interface and in every meter.
     #[inline]
-    pub(crate) fn count(&mut self, now: Instant, direction: Direction, bytes: u32) {
-        match direction {
-            Direction::Down => self.wire_down += u64::from(bytes),
-            Direction::Up => self.wire_up += u64::from(bytes),
-        }
+    pub(crate) fn count_received(&mut self, now: Instant, bytes: u32) {
+        self.wire_down += u64::from(bytes);
         for meter in &mut self.meters {
-            meter.on_packet(now, direction, bytes);
+            meter.on_packet(now, Direction::Down, bytes);
+        }
+    }
+
+    /// Counts a sent packet at the interface and in every meter.
+    #[inline]
+    fn count_sent(&mut self, sent: Sent) {
+        self.wire_up += u64::from(sent.size);
+        self.payload_up += u64::from(sent.payload);
+        for meter in &mut self.meters {
+            meter.on_packet(sent.at, Direction::Up, sent.size);
         }
     }
 }
@@ -93,7 +100,7 @@ pub(crate) struct Network {
 
 impl Network {
     pub(crate) fn new(setup: &Setup<'_>) -> Self {
-        let (media, ports) = crate::media::setup_media(setup, Packet::mark);
+        let (media, ports) = crate::media::setup_media(setup, Packet::mark, Packet::payload_len);
         let specs = setup.devices.iter().enumerate();
         let specs = specs.flat_map(|(device, e)| e.paths.iter().map(move |spec| (device, e.seed, spec)));
         let mut paths = Vec::new();
@@ -153,6 +160,20 @@ impl Network {
         medium.push_with(now, port.station, size, || Packet::pack(label, segment));
         if !is_scheduled {
             queue.set(slots.media[port.medium], medium.next());
+        }
+    }
+
+    /// Counts what a device has sent over a path by `now`. A packet counts when its transmission
+    /// begins: it may wait in the queue for long, or be dropped there. Call it before the path is
+    /// read, receives a packet or changes.
+    #[inline]
+    pub(crate) fn count_sent(&mut self, now: Instant, path: usize) {
+        let path = &mut self.paths[path];
+        let medium = &mut self.media[path.up.medium];
+        while let Some(sent) = medium.take_sent(now, path.up.station) {
+            if path.present {
+                path.count_sent(sent);
+            }
         }
     }
 

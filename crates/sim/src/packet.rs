@@ -129,6 +129,18 @@ impl Packet {
         }
     }
 
+    /// Payload of a segment of a connection, in bytes; 0 for a datagram of background traffic, which
+    /// has no flags.
+    pub(crate) fn payload_len(&self) -> u32 {
+        match self {
+            Self::Packed(packed) if packed.flags == Flags::default() => 0,
+            // Blocks of SACK take the place of a payload.
+            Self::Packed(packed) if packed.contents >= ONE_SACK_BLOCK => 0,
+            Self::Packed(packed) => packed.payload.len,
+            Self::Boxed(_, segment) => segment.payload.len,
+        }
+    }
+
     /// Sets the ECN field to CE. Returns false if the transport is not ECN-capable (RFC 3168,
     /// section 5).
     pub(crate) fn mark(&mut self) -> bool {

@@ -83,6 +83,7 @@ impl PolicyDriver {
         self.last_observed = now;
         let device = &world.devices[self.device];
         let connections = &mut world.connections[device.connections.clone()];
+        device.paths.clone().for_each(|path| world.network.count_sent(now, path));
         let paths = &mut world.network.paths[device.paths.clone()];
         let videos = connections.iter().filter_map(|connection| connection.video.as_ref());
         self.state.app = crate::video::app_state(now, videos.map(|video| video.sight(now)));

@@ -6,14 +6,18 @@ use crate::network::Network;
 use crate::series::Series;
 use crate::world::World;
 use mptcp::PathId;
-use units::Instant;
+use radio::JointActivity;
+use units::{Instant, Power};
 
 #[derive(Debug)]
 pub(crate) struct Recorder {
     series: Series,
     paths: Vec<PathSample>,
     connections: Vec<ConnectionSample>,
-    /// Energy of all radios at the last row, in joules.
+    joint: JointActivity,
+    /// Power of the device while two or more radios are active.
+    joint_power: Power,
+    /// Energy of the device at the last row, in joules.
     energy_j: f64,
 }
 
@@ -40,6 +44,8 @@ impl Recorder {
             series: Series::new(experiment),
             paths: vec![PathSample::default(); experiment.paths.len()],
             connections: vec![ConnectionSample::default(); experiment.traffic.len()],
+            joint: JointActivity::new(),
+            joint_power: experiment.device.joint_power,
             energy_j: 0.0,
         }
     }
@@ -58,6 +64,8 @@ impl Recorder {
             energy_j += self.sample_path((device.paths.start, i), now, network, connections, &mut row);
         }
         self.sample_connections(now, connections, &mut row);
+        let meters = network.paths[device.paths.clone()].iter().map(|path| &path.meters[0]);
+        energy_j += (self.joint_power * self.joint.update(meters)).as_joules();
         row.extend([(energy_j - self.energy_j) / self.series.interval_s, energy_j]);
         self.energy_j = energy_j;
         self.series.push(row);
@@ -74,6 +82,7 @@ impl Recorder {
     ) -> f64 {
         let seconds = self.series.interval_s;
         let path = first_path + i;
+        network.count_sent(now, path);
         let queue = network.queued(now, network.paths[path].down);
         let queue = queue + network.queued(now, network.paths[path].up);
         let path = &mut network.paths[path];

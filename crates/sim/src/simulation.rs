@@ -70,8 +70,10 @@ impl<'a> Simulation<'a> {
         }
         self.world.now = end;
         log_clock::set(None);
-        for path in &mut self.world.network.paths {
-            for meter in &mut path.meters {
+        let network = &mut self.world.network;
+        for path in 0..network.paths.len() {
+            network.count_sent(end, path);
+            for meter in &mut network.paths[path].meters {
                 meter.advance(end);
             }
         }
@@ -145,6 +147,7 @@ impl<'a> Simulation<'a> {
         let id = PathId((path - device.paths.start) as u8);
         let spec = &experiment.paths[id.index()];
         let leaves = spec.leave_at.is_some_and(|at| at <= world.now);
+        world.network.count_sent(world.now, path);
         world.network.paths[path].present = !leaves;
         debug!(path, up = !leaves, "interface changed");
         for i in connections {

@@ -2,10 +2,11 @@
 
 mod support;
 
+use link::QueueLimit;
 use support::{one_path, path, wifi_lte};
-use tandem_sim::{Outcome, run};
-use traffic::{Kind, TrafficConfig};
-use units::{Bitrate, Bytes, Duration, Instant, Probability, Seed};
+use tandem_sim::{BackgroundSpec, Experiment, Hop, Outcome, run};
+use traffic::{Direction, Kind, Mix, TrafficConfig, Vbr};
+use units::{Bitrate, Bytes, Duration, Instant, Power, Probability, Seed};
 
 fn goodput(outcome: &Outcome) -> f64 {
     outcome.connections.iter().map(|c| c.goodput_mbps).sum()
@@ -79,6 +80,50 @@ fn a_constant_rate_is_delivered_at_the_power_of_the_profile() {
     let expected = 0.13286 + 0.13701 * down + 0.28317 * up;
     let power = outcome.device.energy_rate_w;
     assert!((power - expected).abs() < 0.002 * expected, "{power} W, expected {expected} W");
+}
+
+#[test]
+fn an_upload_costs_energy_when_and_if_it_leaves_the_queue() {
+    let mut experiment = one_path(1.0, 10, Kind::File { size: Bytes::new(1) }, 30);
+    let rate = Bitrate::from_mbps(10.0);
+    let packets = Vbr { low: rate, high: rate, every: Duration::from_secs(1), mix: Mix::IMIX, bursts: None };
+    experiment.background = vec![BackgroundSpec {
+        path: 0,
+        direction: Direction::Up,
+        start: Instant::from_secs(2),
+        stop: Some(Instant::from_secs(3)),
+        packets,
+    }];
+    let run_with = |queue, experiment: &mut Experiment| {
+        let Hop::Link(up) = &mut experiment.paths[0].up else { panic!("a link") };
+        up.queue = queue;
+        run(experiment)
+    };
+    // A long queue: ten seconds of transmission, in which the radio is active.
+    let long = run_with(QueueLimit::Unlimited, &mut experiment);
+    assert_eq!(long.paths[0].dropped_packets, 0);
+    let sent = long.paths[0].wire_up_bytes as f64;
+    let seconds = sent * 8e-6;
+    assert!((9.0..11.0).contains(&seconds), "{seconds}");
+    let active = long.paths[0].energy.active_j;
+    assert!(active > 0.13286 * seconds && active < 0.13286 * (seconds + 1.0), "{active}");
+    // A short one drops nine of ten packets, which cost nothing.
+    let short = run_with(QueueLimit::Packets(10), &mut experiment);
+    let share = short.paths[0].wire_up_bytes as f64 / sent;
+    assert!((0.08..0.13).contains(&share), "{share}");
+    let data = |outcome: &Outcome| outcome.paths[0].energy.data_j;
+    assert!((data(&short) / data(&long) - share).abs() < 0.001);
+}
+
+#[test]
+fn the_last_row_of_the_series_has_the_energy_of_the_outcome() {
+    let mut experiment = wifi_lte(Kind::Bulk, 5);
+    experiment.device.joint_power = Power::from_milliwatts(150.0);
+    let outcome = run(&experiment);
+    let energy = outcome.series.column("device.energy_j").expect("a column").values.last().copied();
+    let difference = energy.expect("a row") - outcome.device.energy_j;
+    assert!(difference.abs() < 1e-9, "{difference}");
+    assert!(outcome.device.energy_j > 1.02 * outcome.paths.iter().map(|p| p.energy.total_j).sum::<f64>());
 }
 
 #[test]

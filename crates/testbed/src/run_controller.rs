@@ -17,7 +17,7 @@ use linux::diag::Subflow;
 use linux::tun::Tun;
 use mptcp::scheduler::Offload;
 use policy::{Action, Ledger};
-use radio::State;
+use radio::{JointActivity, State};
 use sim::{Experiment, Series};
 use std::fs::File;
 use std::io::Write;
@@ -75,6 +75,7 @@ struct LastRow {
     /// Messages read on each connection, and the sum of their delays.
     delays: Vec<(u64, u128)>,
     energy: f64,
+    joint: JointActivity,
     at: Instant,
 }
 
@@ -85,6 +86,7 @@ impl LastRow {
             delivered: vec![0; experiment.traffic.len()],
             delays: vec![(0, 0); experiment.traffic.len()],
             energy: 0.0,
+            joint: JointActivity::new(),
             at: Instant::ZERO,
         }
     }
@@ -267,7 +269,10 @@ impl<'a> RunController<'a> {
     /// Brings an interface of the device up, or takes it down.
     fn set_interface_up(&mut self, now: Instant, path: usize, up: bool) -> Result<(), Error> {
         // First in the emulator, which thus counts the packets that the kernel sends meanwhile.
-        self.shared.lock().0.set_present(path, up);
+        {
+            let (mut network, at) = self.shared.lock();
+            network.set_present(at, path, up);
+        }
         let changed =
             if up { self.topology.paths.bring_up(path) } else { self.topology.paths.take_down(path) };
         changed?;
@@ -297,7 +302,8 @@ impl<'a> RunController<'a> {
     fn sample_interface(&mut self, now: Instant, path: usize) -> Result<InterfaceSample, Error> {
         let counted = self.topology.paths.byte_counts(path)?;
         let (bytes_down, bytes_up) = counted.unwrap_or_else(|| {
-            let (network, _) = self.shared.lock();
+            let (mut network, at) = self.shared.lock();
+            network.advance(at);
             let counts = &network.paths()[path];
             (counts.wire_down, counts.wire_up)
         });
@@ -313,7 +319,8 @@ impl<'a> RunController<'a> {
             (sample.allowance_left, sample.allowance_until) = (Some(left), Some(until));
         }
         let rate = self.steering.state().paths[path].rate_down;
-        let (network, _) = self.shared.lock();
+        let (mut network, at) = self.shared.lock();
+        network.advance(at);
         let meter = &network.paths()[path].meters[0];
         sample.energy = Some(meter.energy());
         sample.awake = meter.state() != State::Idle;
@@ -375,6 +382,9 @@ impl<'a> RunController<'a> {
                 f64::from(u8::from(self.topology.paths.is_backup(path))),
             ]);
         }
+        let meters = network.paths().iter().map(|counts| &counts.meters[0]);
+        let joint_time = self.last_row.joint.update(meters);
+        total += (self.experiment.device.joint_power * joint_time).as_joules();
         drop(network);
         let last = self.last_row.delivered.iter_mut().zip(&mut self.last_row.delays);
         for (flow, (before, delays_before)) in self.flows.iter().zip(last) {

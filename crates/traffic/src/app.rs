@@ -59,8 +59,6 @@ struct Timed {
     schedule: Option<Schedule>,
     /// Time and size of the next packet, if it is due before the stop.
     due: Option<(Instant, u64)>,
-    /// Unit in bytes that a full buffer takes as a whole or not at all.
-    packet: u64,
     on_full: OnFull,
     /// Bytes that are due and not written.
     backlog: u64,
@@ -75,7 +73,6 @@ impl App {
                 schedule: Clock::new(rate, packet, periods)
                     .map(|clock| Schedule::Constant(clock, packet.get())),
                 due: None,
-                packet: packet.get(),
                 on_full: config.on_full,
                 backlog: 0,
             };
@@ -86,7 +83,7 @@ impl App {
             let span = start..config.stop.unwrap_or(Instant::MAX);
             let packets = Packets::new(vbr, span, seed.derive("vbr"));
             let schedule = Some(Schedule::Mixed(Box::new(packets)));
-            let mut timed = Timed { schedule, due: None, packet: 1, on_full: config.on_full, backlog: 0 };
+            let mut timed = Timed { schedule, due: None, on_full: config.on_full, backlog: 0 };
             timed.rearm(config.stop);
             Source::Timed(Box::new(timed))
         };
@@ -201,7 +198,7 @@ impl App {
         if let Source::Timed(timed) = &self.source
             && timed.on_full == OnFull::Drop
         {
-            fits -= fits.checked_rem(timed.packet).unwrap_or(0);
+            fits = self.messages.last_end(self.accepted + fits).saturating_sub(self.accepted);
         }
         if wanted > 0 {
             self.wrote(now, fits);
@@ -346,6 +343,27 @@ mod tests {
         assert_eq!(app.write(Instant::from_secs(4), 1999), 1000);
         assert_eq!(app.write(Instant::from_secs(4), ROOM), 0);
         assert_eq!((app.offered(), app.accepted(), app.dropped()), (4000, 2000, 2000));
+    }
+
+    #[test]
+    fn full_buffer_drops_whole_packets_of_a_mix_of_sizes() {
+        let rate = Bitrate::from_mbps(8.0);
+        let every = Duration::from_secs(1);
+        let kind =
+            Kind::Vbr(crate::Vbr { low: rate, high: rate, every, mix: crate::Mix::IMIX, bursts: None });
+        let mut app = App::new(&config(kind, None, OnFull::Drop), Seed::new(1));
+        let mut read = 0;
+        for millis in (1000..3000).step_by(5) {
+            // About 5000 bytes are due.
+            let written = app.write(Instant::from_millis(millis), 3000);
+            assert_eq!(app.accepted(), read + written);
+            while let Some(message) = app.take_message() {
+                assert!([40, 576, 1500].contains(&(message.end - read)), "{}", message.end - read);
+                read = message.end;
+            }
+            assert_eq!(app.accepted(), read);
+        }
+        assert!(app.dropped() > 100_000 && app.accepted() > 500_000);
     }
 
     #[test]

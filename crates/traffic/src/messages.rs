@@ -58,6 +58,11 @@ impl Messages {
         Some(message)
     }
 
+    /// End of the last message that ends by stream offset `end`.
+    pub(crate) fn last_end(&self, end: u64) -> u64 {
+        self.queue.iter().rev().map(|run| run.end).find(|&last| last <= end).unwrap_or(self.taken)
+    }
+
     /// Appends a message of `bytes`, written at `written`.
     pub(crate) fn push(&mut self, written: Instant, bytes: u64) {
         self.end = self.end.saturating_add(bytes);

@@ -266,7 +266,8 @@ impl Fairness {
 /// with the same seed see the same channel.
 #[derive(Debug, Clone)]
 struct BlockFading {
-    ttis: u64,
+    /// Coherence time in nanoseconds.
+    block: u64,
     /// SNR of the cell's users.
     snr: f64,
     /// Rate of the best channel.
@@ -275,12 +276,11 @@ struct BlockFading {
 
 impl BlockFading {
     fn new(fading: Fading, peak: Bitrate) -> Self {
-        let ttis = (fading.coherence.as_nanos() / TTI_NANOS).max(1);
-        Self { ttis, snr: snr_from_db(fading.snr_db), peak }
+        Self { block: fading.coherence.as_nanos().max(1), snr: snr_from_db(fading.snr_db), peak }
     }
 
     fn apply(&self, user: &mut User, tti: u64) {
-        let block = tti / self.ttis;
+        let block = start(tti).as_nanos() / self.block;
         if user.block != block {
             user.block = block;
             let gain = Seed::new(user.seed.get() ^ block).rng("fading").exponential(1.0);

@@ -7,6 +7,7 @@ mod station;
 mod wifi;
 
 use crate::config::{CellConfig, CellKind, CellStation};
+use crate::sent::Sent;
 use crate::stats::{LinkStats, LoadStats};
 use lte::Lte;
 use station::Station;
@@ -54,6 +55,20 @@ impl<T: Clone> Cell<T> {
             CellKind::Lte => Medium::Lte(Lte::new(config, stations, seed)),
         };
         Self { medium }
+    }
+
+    /// Records the packets of `station` from here on for [`take_sent`](Self::take_sent). `payload`
+    /// returns the payload of a packet, in bytes.
+    pub fn record_sent(&mut self, station: usize, payload: fn(&T) -> u32) {
+        if let Some(station) = self.stations_mut().get_mut(station) {
+            station.record_sent(payload);
+        }
+    }
+
+    /// Takes the next recorded packet of `station` whose transmission has begun by `now`, also if it
+    /// is lost later. In an LTE cell it begins with the last TTI that carries a part of it.
+    pub fn take_sent(&mut self, now: Instant, station: usize) -> Option<Sent> {
+        self.stations_mut().get_mut(station)?.take_sent(now)
     }
 
     /// Enqueues a packet of `size` bytes on the medium (below 2 GB) at `station`. Returns false if

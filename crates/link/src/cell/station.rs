@@ -3,6 +3,7 @@
 use crate::config::{CellStation, QueueLimit};
 use crate::loss::Transmission;
 use crate::propagation::{Propagation, PropagationConfig};
+use crate::sent::Sent;
 use crate::stats::LinkStats;
 use std::collections::VecDeque;
 use tracing::{debug, info_span};
@@ -42,6 +43,14 @@ impl<T: Clone> Station<T> {
                 .in_scope(|| Propagation::new(&propagation, station.seed)),
             stats: LinkStats::default(),
         }
+    }
+
+    pub(super) fn record_sent(&mut self, payload: fn(&T) -> u32) {
+        self.propagation.record_sent(payload);
+    }
+
+    pub(super) fn take_sent(&mut self, now: Instant) -> Option<Sent> {
+        self.propagation.take_sent(now)
     }
 
     /// Enqueues a packet. Returns false if the queue is full.

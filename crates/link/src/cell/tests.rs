@@ -175,6 +175,29 @@ fn channel_of_a_station_does_not_depend_on_the_others() {
 }
 
 #[test]
+fn coherence_time_need_not_be_whole_milliseconds() {
+    // Changes of the rate within a thousand TTIs.
+    let changes = |micros| {
+        let fading = Some(Fading { coherence: Duration::from_micros(micros), snr_db: 0.0 });
+        let station = StationConfig { queue: QueueLimit::Unlimited, ..StationConfig::default() };
+        let mut cell = cell(&CellConfig { fading, ..lte(100) }, &[station]);
+        for _ in 0..200_000 {
+            cell.push(ms(0), 0, 100, 0);
+        }
+        let mut packets = [0; 1000];
+        while let Some(at) = cell.next().filter(|&at| at <= ms(1000)) {
+            while cell.poll(at).is_some() {
+                packets[at.as_millis() as usize - 1] += 1;
+            }
+        }
+        packets.windows(2).filter(|pair| i32::abs(pair[0] - pair[1]) > 1).count()
+    };
+    let [one, one_and_a_half, two] = [1000, 1500, 2000].map(changes);
+    assert!(one > 850 && two < 500, "{one} {two}");
+    assert!((570..=667).contains(&one_and_a_half), "{one_and_a_half}");
+}
+
+#[test]
 fn rate_of_a_fading_user_has_the_best_channel_as_its_limit() {
     let config = CellConfig { fading: Some(Fading { snr_db: 25.0, ..Fading::default() }), ..lte(8) };
     let mut cell = cell(&config, &[StationConfig::default()]);

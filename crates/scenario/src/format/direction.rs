@@ -78,7 +78,7 @@ pub(super) static DIRECTION: Table = Table {
             name: "duplicate",
             shape: Probability,
             need: Default("0.0"),
-            doc: "Probability that a packet is duplicated.",
+            doc: "Probability that a packet is duplicated; both copies have the same delay.",
             example: "0.001",
         },
         Key {
@@ -347,7 +347,8 @@ static LATE: Table = Table {
 
 static DELAY: Table = Table {
     name: "a random delay",
-    doc: "A delay drawn for each packet.",
+    doc: "A delay drawn for each packet. Without `reorder`, a packet also waits for those before it: \
+          the mean of what is measured is then higher.",
     one_of: &["uniform", "normal"],
     keys: &[
         Key {

@@ -63,14 +63,15 @@ pub(super) static PATH: Table = Table {
             name: "join_at",
             shape: TIME,
             need: Default("\"0s\""),
-            doc: "Time at which the interface comes up.",
+            doc: "Time at which the interface comes up. Its radio is idle before.",
             example: "\"5s\"",
         },
         Key {
             name: "leave_at",
             shape: TIME,
             need: Absent("never"),
-            doc: "Time at which the interface goes down; the connection is notified.",
+            doc: "Time at which the interface goes down; the connection is notified. Its radio stays on: \
+                  in its tail, then idle.",
             example: "\"40s\"",
         },
         Key {
