@@ -360,9 +360,10 @@ impl Client {
         _ = socket::abort(&self.stream);
     }
 
-    /// Whether an address is the listener's, or the listener accepts any address.
+    /// Whether a canonical address is the listener's, or the listener accepts any address.
     fn is_listener_address(&self, address: IpAddr) -> bool {
-        self.listening.ip().is_unspecified() || self.listening.ip() == address
+        let listening = self.listening.ip().to_canonical();
+        listening.is_unspecified() || listening == address
     }
 
     /// Time at which a tunnel ends, and after which no further request is accepted.
