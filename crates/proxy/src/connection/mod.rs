@@ -307,6 +307,8 @@ impl Client {
         match timeout_at(self.deadline, verdict).await {
             Ok(Verdict::Known(user)) => {
                 self.user = Some(user);
+                // An earlier challenge is over.
+                self.log_context.outcome = Outcome::Shutdown;
                 Access::Granted
             }
             Ok(Verdict::Unknown(wait)) => self.deny(wait),
