@@ -17,6 +17,7 @@ use crate::counters::Counters;
 use crate::credentials::Credential;
 use crate::destination::Destination;
 use crate::logins::Verdict;
+use crate::relay::{self, Linger};
 use crate::server::{ConnectionPermit, Phase, Shared};
 use crate::stream::Stream;
 use crate::tls_stream;
@@ -294,6 +295,13 @@ impl Client {
     async fn write(&self, bytes: &[u8]) -> io::Result<()> {
         let deadline = Instant::now() + self.config.timeouts.handshake;
         timeout_at(deadline, connect::write_all(&self.stream, bytes)).await?
+    }
+
+    /// Closes after a response of the proxy itself, for which the client has the handshake timeout.
+    async fn close_after_response(&self) {
+        let write = self.config.timeouts.handshake;
+        let limits = Linger { write, until: Some(Instant::now() + write) };
+        relay::close_after_response(&self.stream, limits).await;
     }
 
     /// Logs the client in, if a password is required.
