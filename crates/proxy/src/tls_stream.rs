@@ -1,6 +1,6 @@
 //! TLS sessions over the proxy's streams.
 
-use crate::relay::lingering_close;
+use crate::relay::{Linger, close_after_response};
 use crate::stream::{SharedTcp, Stream};
 use std::io;
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use tls::{ClientTls, ServerTls};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
 
-/// Time for a client to read why its handshake failed.
-const LINGER: Duration = Duration::from_secs(1);
+/// Time for a client to acknowledge the alert of a failed handshake.
+const ALERT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Accepts a session. A failure returns the closed connection and the error.
 pub(crate) async fn accept_until(
@@ -27,7 +27,7 @@ pub(crate) async fn accept_until(
     let tcp = Arc::into_inner(tcp).expect("the failed handshake has dropped its reference");
     let stream = Stream::Tcp(tcp);
     // The client can read the alert, which a reset would discard.
-    lingering_close(&stream, LINGER).await;
+    close_after_response(&stream, Linger { write: ALERT_TIMEOUT, until: None }).await;
     Err((stream, error))
 }
 

@@ -9,7 +9,6 @@ use crate::front::convert::{self, Code, ParseError, Request};
 use crate::refusal::Cause;
 use linux::socket::{self, Protocol};
 use std::io;
-use std::time::Duration;
 use tokio::net::TcpStream;
 
 pub(super) async fn serve(client: &mut Client) -> Option<Connected> {
@@ -67,7 +66,7 @@ fn accepted(request: &Request, server: &TcpStream) -> Vec<u8> {
 
 async fn respond_and_close(client: &Client, bytes: &[u8]) -> io::Result<Option<Connected>> {
     client.write(bytes).await?;
-    crate::relay::lingering_close(&client.stream, Duration::from_secs(1)).await;
+    client.close_after_response().await;
     Ok(None)
 }
 

@@ -55,15 +55,27 @@ struct Progress {
     response_sent: AtomicBool,
 }
 
-/// Sends a request to the server, with its body concurrent to the response. Returns the status and
-/// whether both connections stay open.
+/// Answered request.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Answer {
+    pub(super) status: u16,
+    /// The client's connection stays open.
+    pub(super) keep_client: bool,
+    /// The server's connection stays open.
+    pub(super) keep_server: bool,
+}
+
+/// Sends a request to the server, with its body concurrent to the response. `until` limits the time
+/// of the exchange.
 pub(super) async fn exchange(
     client: &mut Client,
     request: &Request,
     server: &mut ServerConnection,
-) -> Result<(u16, bool), ExchangeError> {
-    let RequestKind::Forward { method, head, body } = &request.kind else { return Ok((0, false)) };
-    let until = client.config.timeouts.total.map(|total| Instant::now() + total);
+    until: Option<Instant>,
+) -> Result<Answer, ExchangeError> {
+    let RequestKind::Forward { method, head, body } = &request.kind else {
+        return Ok(Answer { status: 0, keep_client: false, keep_server: false });
+    };
     let watch = PlayerWatch::of(client, head);
     let Client { shared, config, stream, buffer, up, down, .. } = client;
     let (options, stream, up, down) = (config.relay_options(), &*stream, &*up, &*down);
@@ -106,9 +118,8 @@ pub(super) async fn exchange(
             .await
     };
     let result = relay::with_time_limits(work, moved, (options.idle, until)).await;
-    let (status, keep_client, keep_server) =
-        result.unwrap_or_else(|end| Err(progress.timed_out(end, &server.stream)))?;
-    Ok((status, keep_client && keep_server && server.buffer.is_empty()))
+    let answer = result.unwrap_or_else(|end| Err(progress.timed_out(end, &server.stream)))?;
+    Ok(Answer { keep_server: answer.keep_server && server.buffer.is_empty(), ..answer })
 }
 
 impl Progress {
@@ -128,18 +139,17 @@ impl Progress {
     }
 }
 
-/// Relays the client's side and the response at the same time. Returns the status and whether the
-/// client's and the server's connections stay open. A server that stopped reading has `grace` to
-/// send a response.
+/// Relays the client's side and the response at the same time. A server that stopped reading has
+/// `grace` to send a response.
 async fn relay_concurrently(
     mut client_side: Pin<&mut impl Future<Output = ClientEnd>>,
-    mut download: Pin<&mut impl Future<Output = Result<(u16, bool, bool), ExchangeError>>>,
+    mut download: Pin<&mut impl Future<Output = Result<Answer, ExchangeError>>>,
     (server, progress): (&Stream, &Progress),
     grace: Duration,
-) -> Result<(u16, bool, bool), ExchangeError> {
+) -> Result<Answer, ExchangeError> {
     let mut client_ended = false;
     let mut until = None;
-    let (status, keep_client, keep_server) = loop {
+    let answer = loop {
         let waited = until.unwrap_or_else(Instant::now);
         tokio::select! {
             biased;
@@ -169,7 +179,7 @@ async fn relay_concurrently(
     };
     // Close after a response that came before the whole request was sent.
     let whole = progress.request_sent.load(Relaxed);
-    Ok((status, keep_client && whole, keep_server && whole))
+    Ok(Answer { keep_server: answer.keep_server && whole, ..answer })
 }
 
 /// Relay of a server's response to the client.
@@ -189,19 +199,19 @@ struct ResponseRelay<'a> {
 }
 
 impl ResponseRelay<'_> {
-    /// Relays interim responses and the final response. Returns the status and whether the client's
-    /// and the server's connections stay open.
+    /// Relays interim responses and the final response.
     async fn run(
         &self,
         buffer: &mut Vec<u8>,
         method: &str,
         request: &Request,
-    ) -> Result<(u16, bool, bool), ExchangeError> {
+    ) -> Result<Answer, ExchangeError> {
         let bad = |status, reason| ExchangeError::BeforeResponse(ParseError { status, reason });
         let mut no_bytes_yet = true;
         let response = loop {
-            let read =
-                http::read_response(buffer, self.max_len, method, request.is_http10, request.keep_alive);
+            // A response that comes before the whole request was sent tells the client of the end.
+            let keep_alive = request.keep_alive && self.progress.request_sent.load(Relaxed);
+            let read = http::read_response(buffer, self.max_len, method, request.is_http10, keep_alive);
             match read.map_err(|reason| bad(502, reason))? {
                 Some(response) if response.is_interim() => {
                     buffer.drain(..response.length);
@@ -240,7 +250,11 @@ impl ResponseRelay<'_> {
         if buffer.is_empty() {
             *buffer = Vec::new();
         }
-        Ok((response.status, response.client_keep_alive, response.keep_alive))
+        Ok(Answer {
+            status: response.status,
+            keep_client: response.client_keep_alive,
+            keep_server: response.keep_alive,
+        })
     }
 
     /// Writes a head to the client, within the write timeout.

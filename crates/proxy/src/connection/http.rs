@@ -10,13 +10,12 @@ use crate::destination::Destination;
 use crate::front::http::{self, Framing, PSEUDONYM, ParseError, Request, RequestKind};
 use crate::outgoing::Registration;
 use crate::refusal::Cause;
-use crate::relay::{self, End};
+use crate::relay::{self, End, Linger};
 use crate::server::Phase;
 use crate::stream::Stream;
 use core::pin::pin;
 use std::io::ErrorKind;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
 /// Server connection, kept for the client's next request to the same destination.
@@ -34,8 +33,9 @@ pub(super) struct ServerConnection {
 pub(super) async fn serve(client: &mut Client) -> Option<Connected> {
     client.log_context.front = "http";
     let mut kept = None;
+    let mut is_answered = false;
     loop {
-        let next = client.revocation().unless_due(pin!(next_request(client, kept.is_some()))).await;
+        let next = client.revocation().unless_due(pin!(next_request(client, is_answered))).await;
         let Some(request) = next else {
             client.revoke();
             return None;
@@ -45,8 +45,11 @@ pub(super) async fn serve(client: &mut Client) -> Option<Connected> {
             Ok(Some(request)) => request,
             Ok(None) => return None,
             Err(bad) => {
-                client.log_context.outcome = Outcome::Failed(bad.reason);
-                Counters::count(&client.counters().bad_requests);
+                // A slow request is counted already.
+                if client.log_context.outcome != Outcome::TooSlow {
+                    client.log_context.outcome = Outcome::Failed(bad.reason);
+                    Counters::count(&client.counters().bad_requests);
+                }
                 respond_error(client, bad, "").await;
                 return None;
             }
@@ -100,18 +103,22 @@ pub(super) async fn serve(client: &mut Client) -> Option<Connected> {
         // Boxed, so that an idle session does not carry the state of an exchange.
         let revocation = client.revocation();
         let still_open = {
-            let mut forward = Box::pin(forward_request(client, &request, kept.take()));
+            let mut forward = Box::pin(forward_request(client, &request, &mut kept));
             revocation.unless_due(forward.as_mut()).await
         };
-        let Some(still_open) = still_open else {
-            client.revoke();
-            return None;
-        };
-        kept = Some(still_open?);
+        match still_open {
+            Some(true) => is_answered = true,
+            Some(false) => return None,
+            None => {
+                client.revoke();
+                return None;
+            }
+        }
     }
 }
 
-/// Reads the client's next request; `None` if there is none.
+/// Reads the client's next request; `None` if there is none. `is_kept` tells whether the client has
+/// received a response of a server.
 async fn next_request(client: &mut Client, is_kept: bool) -> Result<Option<Request>, ParseError> {
     let end = client.end_of_lifetime();
     if is_kept && end.is_some_and(|end| end <= Instant::now()) {
@@ -155,61 +162,88 @@ async fn next_request(client: &mut Client, is_kept: bool) -> Result<Option<Reque
     }
 }
 
-/// Forwards a request and its response. Returns the server connection if both connections stay
-/// open.
+/// Forwards a request and its response. Returns whether the client's connection stays open; `kept`
+/// is the server's connection, if it does.
 async fn forward_request(
     client: &mut Client,
     request: &Request,
-    kept: Option<ServerConnection>,
-) -> Option<ServerConnection> {
-    let mut server = match kept.filter(|one| one.destination == request.destination && is_reusable(one)) {
-        Some(server) => server,
-        None => connect_to_server(client, request).await?,
+    kept: &mut Option<ServerConnection>,
+) -> bool {
+    let usable = kept.take().filter(|one| one.destination == request.destination && is_reusable(one));
+    let Some(mut server) = (match usable {
+        Some(server) => Some(server),
+        None => connect_to_server(client, request).await,
+    }) else {
+        return false;
     };
     let before = (Instant::now(), client.up.load(Relaxed), client.down.load(Relaxed));
+    let until = client.config.timeouts.total.map(|total| Instant::now() + total);
     loop {
-        match exchange(client, request, &mut server).await {
-            Ok((status, keep_open)) => {
+        match exchange(client, request, &mut server, until).await {
+            Ok(answer) => {
                 Counters::count(&client.counters().requests);
                 client.shared.latencies.request.observe(before.0.elapsed());
-                log_request(client, request, status, before);
-                server.used = true;
-                if keep_open {
-                    return Some(server);
+                log_request(client, request, answer.status, before);
+                if !answer.keep_client {
+                    drop(server);
+                    close_after_relay(client, until).await;
+                    return false;
                 }
-                client.log_context.subflows.sample(client.stream.tcp());
-                relay::lingering_close(&client.stream, Duration::from_secs(1)).await;
-                return None;
+                server.used = true;
+                *kept = answer.keep_server.then_some(server);
+                return true;
             }
             // RFC 9112, section 9.3.1: a safe request on an idle connection may be retried.
-            Err(ExchangeError::Stale) => server = connect_to_server(client, request).await?,
-            Err(ExchangeError::BeforeResponse(bad)) => {
-                client.log_context.outcome = Outcome::Failed(bad.reason);
-                Counters::count(&client.counters().failed);
-                respond_error(client, bad, "").await;
-                return None;
-            }
-            Err(ExchangeError::MidResponse) => {
-                Counters::count(&client.counters().failed);
-                return reset(client, Outcome::Relay(End::Reset));
-            }
-            Err(ExchangeError::TimedOut(end)) => {
-                Counters::count(&client.counters().timed_out);
-                return reset(client, Outcome::Relay(end));
-            }
-            Err(ExchangeError::Abandoned) => {
-                Counters::count(&client.counters().abandoned);
-                return reset(client, Outcome::Failed(ConnectError::Abandoned.name()));
+            Err(ExchangeError::Stale) => match connect_to_server(client, request).await {
+                Some(connected) => server = connected,
+                None => return false,
+            },
+            Err(error) => {
+                fail(client, error).await;
+                return false;
             }
         }
     }
 }
 
+/// Ends the client's connection after a failed exchange: with a response, if none has begun.
+async fn fail(client: &mut Client, error: ExchangeError) {
+    match error {
+        ExchangeError::BeforeResponse(bad) => {
+            client.log_context.outcome = Outcome::Failed(bad.reason);
+            Counters::count(&client.counters().failed);
+            respond_error(client, bad, "").await;
+        }
+        ExchangeError::Stale | ExchangeError::MidResponse => {
+            Counters::count(&client.counters().failed);
+            reset(client, Outcome::Relay(End::Reset));
+        }
+        ExchangeError::TimedOut(end) => {
+            Counters::count(&client.counters().timed_out);
+            reset(client, Outcome::Relay(end));
+        }
+        ExchangeError::Abandoned => {
+            Counters::count(&client.counters().abandoned);
+            reset(client, Outcome::Failed(ConnectError::Abandoned.name()));
+        }
+    }
+}
+
+/// Closes the client's connection after a response of a server.
+async fn close_after_relay(client: &mut Client, until: Option<Instant>) {
+    // Before the kernel drops the statistics.
+    client.log_context.subflows.sample(client.stream.tcp());
+    let limits = Linger { write: client.config.relay_options().write, until };
+    if let Err(end) = relay::lingering_close(&client.stream, limits).await {
+        Counters::count(&client.counters().timed_out);
+        reset(client, Outcome::Relay(end));
+    }
+}
+
 /// Resets the client's connection, so that it does not take a part of a response for the whole.
-fn reset(client: &mut Client, outcome: Outcome) -> Option<ServerConnection> {
+fn reset(client: &mut Client, outcome: Outcome) {
     client.log_context.outcome = outcome;
     _ = linux::socket::abort(&client.stream);
-    None
 }
 
 async fn connect_to_server(client: &mut Client, request: &Request) -> Option<ServerConnection> {
@@ -277,7 +311,7 @@ async fn respond_error(client: &Client, bad: ParseError, fields: &str) {
 
 async fn respond_and_close(client: &Client, text: Vec<u8>) {
     if client.write(&text).await.is_ok() {
-        relay::lingering_close(&client.stream, Duration::from_secs(1)).await;
+        client.close_after_response().await;
     }
 }
 

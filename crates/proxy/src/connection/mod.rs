@@ -17,6 +17,7 @@ use crate::counters::Counters;
 use crate::credentials::Credential;
 use crate::destination::Destination;
 use crate::logins::Verdict;
+use crate::relay::{self, Linger};
 use crate::server::{ConnectionPermit, Phase, Shared};
 use crate::stream::Stream;
 use crate::tls_stream;
@@ -296,6 +297,13 @@ impl Client {
         timeout_at(deadline, connect::write_all(&self.stream, bytes)).await?
     }
 
+    /// Closes after a response of the proxy itself, for which the client has the handshake timeout.
+    async fn close_after_response(&self) {
+        let write = self.config.timeouts.handshake;
+        let limits = Linger { write, until: Some(Instant::now() + write) };
+        relay::close_after_response(&self.stream, limits).await;
+    }
+
     /// Logs the client in, if a password is required.
     async fn authenticate(&mut self, credential: Option<&Credential>) -> Access {
         let logins = &self.shared.logins;
@@ -307,6 +315,8 @@ impl Client {
         match timeout_at(self.deadline, verdict).await {
             Ok(Verdict::Known(user)) => {
                 self.user = Some(user);
+                // An earlier challenge is over.
+                self.log_context.outcome = Outcome::Shutdown;
                 Access::Granted
             }
             Ok(Verdict::Unknown(wait)) => self.deny(wait),
@@ -360,9 +370,10 @@ impl Client {
         _ = socket::abort(&self.stream);
     }
 
-    /// Whether an address is the listener's, or the listener accepts any address.
+    /// Whether a canonical address is the listener's, or the listener accepts any address.
     fn is_listener_address(&self, address: IpAddr) -> bool {
-        self.listening.ip().is_unspecified() || self.listening.ip() == address
+        let listening = self.listening.ip().to_canonical();
+        listening.is_unspecified() || listening == address
     }
 
     /// Time at which a tunnel ends, and after which no further request is accepted.

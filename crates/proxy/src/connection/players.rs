@@ -4,6 +4,7 @@
 //! and reports at the request, every 100 ms during the response, and at its end.
 
 use super::Client;
+use super::exchange::Answer;
 use cmcd::State;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
@@ -83,8 +84,8 @@ pub(super) async fn report_while<E>(
     watch: Option<PlayerWatch>,
     size: &AtomicU64,
     down: &AtomicU64,
-    answer: impl Future<Output = Result<(u16, bool, bool), E>>,
-) -> Result<(u16, bool, bool), E> {
+    answer: impl Future<Output = Result<Answer, E>>,
+) -> Result<Answer, E> {
     let Some(watch) = watch else { return answer.await };
     tokio::pin!(answer);
     let mut ticks = interval(REPORT_INTERVAL);
@@ -99,7 +100,7 @@ pub(super) async fn report_while<E>(
             }
         }
     };
-    let whole = matches!(result, Ok((200..300, ..)));
+    let whole = matches!(result, Ok(Answer { status: 200..300, .. }));
     watch.send(&watch.state_after(watch.requested_at.elapsed(), whole)).await;
     result
 }

@@ -7,7 +7,6 @@ use crate::counters::Counters;
 use crate::front::socks5::{self, Parsed, Reply, Request};
 use crate::refusal::Cause;
 use std::io::{self, ErrorKind};
-use std::time::Duration;
 
 pub(super) async fn serve(client: &mut Client) -> Option<Connected> {
     client.log_context.front = "socks5";
@@ -63,7 +62,7 @@ async fn handle(client: &mut Client) -> io::Result<Option<Connected>> {
 }
 
 async fn close(client: &Client) -> io::Result<Option<Connected>> {
-    crate::relay::lingering_close(&client.stream, Duration::from_secs(1)).await;
+    client.close_after_response().await;
     Ok(None)
 }
 

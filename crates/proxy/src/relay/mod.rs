@@ -4,15 +4,16 @@
 //! accept move from the pipe to memory, so a thread needs one pipe for all flows. The splice length
 //! adapts to the receiver, so slow receivers leave few bytes.
 
+mod close;
 mod pipe;
 mod write_gate;
 
 use crate::counters::ByteCounters;
 use crate::stream::{RECORD_BYTES, Stream};
+pub(crate) use close::{Linger, close_after_response, lingering_close};
 use core::future::poll_fn;
 use core::pin::{Pin, pin};
 use core::task::{Context, Poll, ready};
-use linux::socket;
 use pipe::Pipe;
 use std::io::{self, ErrorKind};
 use std::time::Duration;
@@ -436,33 +437,5 @@ impl WriteTimer {
             sleep.as_mut().reset(since + limit);
         }
         Poll::Pending
-    }
-}
-
-/// Closes after the peer had time to read: shuts down the write half, then drains. Closing with
-/// unread data would make the kernel send RST and discard the response (RFC 9112, section 9.6).
-pub(crate) async fn lingering_close(stream: &Stream, wait: Duration) {
-    _ = tokio::time::timeout(wait, poll_fn(|context| stream.poll_shutdown(context))).await;
-    // The rest is discarded, encrypted or not.
-    let stream = stream.tcp();
-    let mut buffer = [0; 1024];
-    // Bounded by reads as well as by time.
-    let drain = async {
-        for _ in 0..64 {
-            if stream.readable().await.is_err() {
-                return true;
-            }
-            match stream.try_read(&mut buffer) {
-                Ok(0) => return true,
-                Ok(_) => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-                Err(_) => return true,
-            }
-        }
-        false
-    };
-    if !tokio::time::timeout(wait, drain).await.unwrap_or(false) {
-        // Reset a peer that keeps sending.
-        _ = socket::abort(stream);
     }
 }

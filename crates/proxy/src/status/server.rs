@@ -59,17 +59,19 @@ pub(crate) async fn serve(listener: UnixListener, status: Source) {
 
 /// Answers requests for metrics over TCP until the task is aborted.
 pub(crate) async fn serve_metrics(listener: TcpListener, config: MetricsListener, status: Source) {
-    let paths = if config.from.is_empty() { Paths::LocalMetrics } else { Paths::Metrics };
+    let is_local = config.address.ip().to_canonical().is_loopback();
     let permits = Arc::new(Semaphore::new(MAX_CONCURRENT_REQUESTS));
     loop {
         let Ok((stream, client)) = listener.accept().await else {
             sleep(ACCEPT_RETRY_INTERVAL).await;
             continue;
         };
+        let from_loopback = client.ip().to_canonical().is_loopback();
         let is_allowed = match &config.from[..] {
-            [] => client.ip().to_canonical().is_loopback(),
+            [] => from_loopback,
             networks => networks.iter().any(|network| network.contains(client.ip())),
         };
+        let paths = if is_local || from_loopback { Paths::LocalMetrics } else { Paths::Metrics };
         // Too many requests at once: refuse, rather than let them wait behind silent clients.
         match Arc::clone(&permits).try_acquire_owned() {
             Ok(permit) if is_allowed => spawn_answer(stream, &status, paths, permit),
@@ -83,7 +85,7 @@ pub(crate) async fn serve_metrics(listener: TcpListener, config: MetricsListener
 enum Paths {
     All,
     Metrics,
-    /// Metrics for this host. `Host` must be an address or `localhost`, so that no page of a browser
+    /// Metrics on loopback. `Host` must be an address or `localhost`, so that no page of a browser
     /// reads them through a name of its own (DNS rebinding).
     LocalMetrics,
 }

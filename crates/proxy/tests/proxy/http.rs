@@ -166,10 +166,26 @@ fn request_bodies_are_relayed_and_early_responses_accepted() {
     let mut stream = connect(at);
     write!(stream, "POST http://{refusing}/ HTTP/1.1\r\nHost: {refusing}\r\nContent-Length: 9\r\n\r\n123")
         .unwrap();
+    let answer = read_to_end(&mut stream);
     assert!(
-        read_to_end(&mut stream).starts_with("HTTP/1.1 413 No\r\n"),
-        "the connection closes because the body is incomplete"
+        answer.starts_with("HTTP/1.1 413 No\r\n") && answer.contains("\r\nConnection: close\r\n"),
+        "the connection closes because the body is incomplete: {answer}"
     );
+}
+
+#[test]
+fn client_connection_outlives_that_of_the_server() {
+    let (proxy, at) = start(local());
+    let to = site(|_| "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok".to_owned());
+    let mut stream = connect(at);
+    for nth in 0..3 {
+        write!(stream, "POST http://{to}/ HTTP/1.1\r\nHost: {to}\r\nContent-Length: 0\r\n\r\n").unwrap();
+        let head = read_head(&mut stream);
+        assert!(head.starts_with("HTTP/1.1 200 ") && !head.contains("Connection"), "{nth}: {head}");
+        stream.read_exact(&mut [0; 2]).unwrap();
+    }
+    wait_until("the last one is counted", || proxy.totals().requests == 3);
+    assert_eq!(proxy.totals().accepted, 1);
 }
 
 #[test]

@@ -130,3 +130,35 @@ fn reload_ends_the_connections_of_revoked_users() {
     assert!(request(at, &connect_request(to, "eve:e")).starts_with("HTTP/1.1 407 "));
     tunnel_of(at, to, "eve:other");
 }
+
+#[test]
+fn challenge_before_a_login_is_no_outcome() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("access.log");
+    let (proxy, at) = start(Config { access_log: Some(path.clone()), ..with_users(&line("ann:right")) });
+    let site = server(|mut stream| {
+        while !read_head(&mut stream).is_empty() {
+            stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").unwrap();
+        }
+    });
+    let mut stream = connect(at);
+    let authorization = authorization("ann:right");
+    for (fields, status) in [("", "407"), (&*authorization, "200"), (&*authorization, "200")] {
+        write!(stream, "GET http://{site}/ HTTP/1.1\r\nHost: {site}\r\n{fields}\r\n").unwrap();
+        let head = read_head(&mut stream);
+        assert!(head.starts_with(&format!("HTTP/1.1 {status} ")), "{head}");
+        if status == "407" {
+            let length = head.split_once("Content-Length: ").unwrap().1.split_once('\r').unwrap().0;
+            stream.read_exact(&mut vec![0; length.parse().unwrap()]).unwrap();
+        }
+    }
+    drop(stream);
+    wait_until("the connection ends", || proxy.totals().open == 0);
+    drop(proxy);
+    let log = std::fs::read_to_string(path).unwrap();
+    let connection = log.lines().find(|line| line.contains("\"event\":\"connection\"")).unwrap();
+    assert!(
+        connection.contains("\"user\":\"ann\"") && connection.contains("\"outcome\":\"closed\""),
+        "{connection}"
+    );
+}

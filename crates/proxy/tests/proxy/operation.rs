@@ -223,6 +223,22 @@ fn metrics_over_tcp_answer_this_host_only() {
 }
 
 #[test]
+fn metrics_for_permitted_networks_check_the_host_on_loopback() {
+    for listening in ["127.0.0.1", "0.0.0.0"] {
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let address = std::net::SocketAddr::new(listening.parse().unwrap(), port);
+        let metrics = MetricsListener { address, from: vec!["127.0.0.0/8".parse().unwrap()] };
+        let (_proxy, _) = start(Config { metrics: Some(metrics), ..local() });
+        let get = |host: &str| {
+            let request = format!("GET /metrics HTTP/1.1\r\nHost: {host}\r\n\r\n");
+            ask_metrics(([127, 0, 0, 1], port).into(), &request)
+        };
+        assert!(get("localhost").starts_with("HTTP/1.1 200 "));
+        assert!(get("evil.example").starts_with("HTTP/1.1 403 "));
+    }
+}
+
+#[test]
 fn error_response_and_access_log_have_the_request_id() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("access.log");

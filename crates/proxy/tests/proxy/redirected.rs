@@ -113,3 +113,56 @@ fn needs_root_redirected_client_reaches_its_server() {
     })();
     result.unwrap();
 }
+
+/// client 10.1.0.2 ── 10.1.0.1 gateway, which is the server too
+#[test]
+#[ignore = "needs root"]
+fn needs_root_ipv4_client_of_a_dual_stack_listener_reaches_its_server() {
+    let result: Result<(), Error> = (|| {
+        let (client, gateway) = (Namespace::create()?, Namespace::create()?);
+        let listener = gateway.run(|| {
+            _ = linux::sysctl::write("net.mptcp.enabled", "1");
+            let mut route = Route::open()?;
+            let loopback = route.link("lo")?.index;
+            route.set_up(loopback, true)?;
+            route.add_veth("in", "eth0", &client)?;
+            configure("in", "10.1.0.1", 24)?;
+            apply(
+                "nft 'table ip nat { chain prerouting { type nat hook prerouting priority -100; \
+                 tcp dport 7000 redirect to :3129; }; }'",
+            );
+            Ok::<_, Error>(TcpListener::bind("10.1.0.1:7000").unwrap())
+        })?;
+        client.run(|| configure("eth0", "10.1.0.2", 24))?;
+        std::thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                _ = stream.write_all(b"hello");
+            }
+        });
+        let ask = || {
+            client.run(|| {
+                let mut stream = TcpStream::connect("10.1.0.1:7000").unwrap();
+                stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+                let mut text = String::new();
+                _ = stream.read_to_string(&mut text);
+                Ok::<_, Error>(text)
+            })
+        };
+        for address in ["0.0.0.0:3129", "[::]:3129"] {
+            let any = Listen {
+                address: address.parse().unwrap(),
+                serve: ListenerProtocol::Redirected,
+                protocol: protocol(),
+                tls: false,
+                send_buffer: None,
+            };
+            let mut config = Config { listen: vec![any], ..Config::default() };
+            config.clients.allow = vec!["10.1.0.0/24".parse().unwrap()];
+            config.destinations.allow = vec!["10.1.0.0/24".parse().unwrap()];
+            let _proxy = Proxy::start(config, Some(&gateway)).unwrap();
+            assert_eq!(ask()?, "hello", "{address}");
+        }
+        Ok(())
+    })();
+    result.unwrap();
+}

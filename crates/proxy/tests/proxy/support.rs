@@ -77,6 +77,41 @@ pub(crate) fn connect(at: SocketAddr) -> TcpStream {
     stream
 }
 
+/// Body of a response that fits into the send buffer of a connection, in bytes.
+pub(crate) const BUFFERED_BODY_BYTES: usize = 60_000;
+
+/// Server of responses of [`BUFFERED_BODY_BYTES`], with their length or until the connection closes.
+pub(crate) fn buffering_site(with_length: bool) -> SocketAddr {
+    server(move |mut stream| {
+        read_head(&mut stream);
+        let length =
+            if with_length { format!("Content-Length: {BUFFERED_BODY_BYTES}\r\n") } else { String::new() };
+        _ = write!(stream, "HTTP/1.1 200 OK\r\n{length}\r\n");
+        _ = stream.write_all(&vec![b'x'; BUFFERED_BODY_BYTES]);
+    })
+}
+
+/// Connects with a small receive buffer, so that a response waits at the proxy.
+pub(crate) fn connect_slow(at: SocketAddr) -> TcpStream {
+    let options = Options { receive_buffer: Some(4096), ..Options::default() };
+    let stream = socket::connect(at, protocol(), &options).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    stream
+}
+
+/// Reads to the end of stream over at least two seconds. Returns the number of bytes.
+pub(crate) fn read_slowly(stream: &mut TcpStream) -> std::io::Result<usize> {
+    let (mut bytes, mut part) = (0, [0; BUFFERED_BODY_BYTES / 20]);
+    loop {
+        match stream.read(&mut part)? {
+            0 => return Ok(bytes),
+            count => bytes += count,
+        }
+        // The pace of the client.
+        thread::sleep(Duration::from_millis(100));
+    }
+}
+
 /// Reads a head byte by byte, so that the body stays in the socket.
 pub(crate) fn read_head(stream: &mut TcpStream) -> String {
     let mut text = Vec::new();

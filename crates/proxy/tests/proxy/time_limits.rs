@@ -1,6 +1,9 @@
 //! Clients and servers that do not read, do not answer, or leave.
 
-use crate::support::{connect, local, read_head, read_to_end, request, server, start, tunnel, wait_until};
+use crate::support::{
+    BUFFERED_BODY_BYTES, buffering_site, connect, connect_slow, local, read_head, read_slowly, read_to_end,
+    request, server, start, tunnel, wait_until,
+};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread;
@@ -212,4 +215,96 @@ fn disconnect_of_the_client_ends_a_connect() {
         assert_eq!(proxy.totals().abandoned, count);
     }
     drop(fill);
+}
+
+/// Request for the response of `site`, after which the client's connection closes.
+fn last_get(site: SocketAddr, version: &str) -> String {
+    format!("GET http://{site}/ HTTP/{version}\r\nHost: {site}\r\nConnection: close\r\n\r\n")
+}
+
+#[test]
+fn buffered_response_reaches_a_slow_client_whole() {
+    let (with_length, until_close) = (buffering_site(true), buffering_site(false));
+    let (proxy, at) = start(limited(60_000, None));
+    let requests = [last_get(with_length, "1.1"), last_get(with_length, "1.0"), last_get(until_close, "1.1")];
+    thread::scope(|scope| {
+        for text in &requests {
+            scope.spawn(move || {
+                let mut stream = connect_slow(at);
+                stream.write_all(text.as_bytes()).unwrap();
+                assert!(read_head(&mut stream).starts_with("HTTP/1.1 200 "));
+                assert_eq!(read_slowly(&mut stream).unwrap(), BUFFERED_BODY_BYTES, "{text}");
+            });
+        }
+    });
+    await_free_places(&proxy);
+    assert_eq!((proxy.totals().requests, proxy.totals().timed_out), (3, 0));
+}
+
+#[test]
+fn client_that_never_reads_a_buffered_response_is_reset_at_the_write_timeout() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("access.log");
+    let mut config = Config { access_log: Some(path.clone()), ..limited(60_000, None) };
+    config.timeouts.write = Some(Duration::from_millis(500));
+    let (proxy, at) = start(config);
+    let mut stream = connect_slow(at);
+    stream.write_all(last_get(buffering_site(false), "1.1").as_bytes()).unwrap();
+    wait_until("the kernel has the response", || proxy.totals().requests == 1);
+    await_free_places(&proxy);
+    assert_eq!(proxy.totals().timed_out, 1);
+    drop(proxy);
+    let log = std::fs::read_to_string(path).unwrap();
+    assert!(log.lines().any(|line| line.contains("\"outcome\":\"stalled\"")), "{log}");
+}
+
+#[test]
+fn client_that_keeps_sending_has_the_whole_response_and_is_then_reset() {
+    let (proxy, at) = start(limited(60_000, None));
+    let mut stream = connect_slow(at);
+    stream.write_all(last_get(buffering_site(false), "1.1").as_bytes()).unwrap();
+    read_head(&mut stream);
+    thread::scope(|scope| {
+        let mut sender = stream.try_clone().unwrap();
+        let sends = scope.spawn(move || while sender.write_all(&[b'x'; 1000]).is_ok() {});
+        assert_eq!(read_slowly(&mut stream).unwrap(), BUFFERED_BODY_BYTES);
+        sends.join().unwrap();
+    });
+    await_free_places(&proxy);
+}
+
+#[test]
+fn end_of_the_proxy_waits_no_longer_and_the_kernel_delivers_the_response() {
+    let mut config = limited(60_000, None);
+    config.timeouts.drain = Duration::from_millis(200);
+    let to = buffering_site(true);
+    for drains in [true, false] {
+        let (proxy, at) = start(config.clone());
+        let mut stream = connect_slow(at);
+        stream.write_all(last_get(to, "1.1").as_bytes()).unwrap();
+        wait_until("the kernel has the response", || proxy.totals().requests == 1);
+        if drains {
+            assert!(!proxy.drain(), "the client has not received the response");
+        } else {
+            drop(proxy);
+        }
+        read_head(&mut stream);
+        assert_eq!(read_slowly(&mut stream).unwrap(), BUFFERED_BODY_BYTES);
+    }
+}
+
+#[test]
+fn slow_request_counts_once_and_keeps_its_outcome() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("access.log");
+    let mut config = Config { access_log: Some(path.clone()), ..local() };
+    config.timeouts.handshake = Duration::from_millis(300);
+    let (proxy, at) = start(config);
+    let answer = request(at, "GET http://a/ HTTP/1.1\r\nHo");
+    assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
+    await_free_places(&proxy);
+    assert_eq!((proxy.totals().too_slow, proxy.totals().bad_requests), (1, 0));
+    drop(proxy);
+    let log = std::fs::read_to_string(path).unwrap();
+    assert!(log.contains("\"outcome\":\"too slow\""), "{log}");
 }

@@ -1,8 +1,8 @@
 //! TLS between two proxies, with certificates on both sides.
 
 use crate::support::{
-    connect, echo, listen, local, protocol, random_bytes, read_head, read_to_end, request, server, start,
-    tunnel, wait_until,
+    BUFFERED_BODY_BYTES, buffering_site, connect, connect_slow, echo, listen, local, protocol, random_bytes,
+    read_head, read_to_end, request, server, start, tunnel, wait_until,
 };
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, date_time_ymd};
 use std::io::{Read, Write};
@@ -15,6 +15,7 @@ use tandem_proxy::credentials::Credential;
 use tandem_proxy::users::Users;
 use tandem_proxy::{Config, Error, Proxy};
 use tls::{ClientAuthority, ClientTls, Identity, ServerTls};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 /// Certificate authority.
 pub(super) struct Authority(pub(super) CertifiedIssuer<'static, KeyPair>);
@@ -287,6 +288,36 @@ fn slow_reader_over_tls_applies_backpressure() {
         stream.read_exact(&mut part).unwrap();
         assert!(part.iter().all(|byte| *byte == 7));
     }
+}
+
+#[test]
+fn buffered_response_reaches_a_slow_client_over_tls() {
+    let ca = Authority::new("ours");
+    let (proxy, at) = start(far_config(&ca.sign("127.0.0.1"), None));
+    let site = buffering_site(false);
+    let tcp = connect_slow(at);
+    tcp.set_nonblocking(true).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let received = runtime.block_on(async {
+        let tcp = tokio::net::TcpStream::from_std(tcp).unwrap();
+        let tls = ClientTls::new(Some(&ca.pem()), None, None).unwrap();
+        let mut session = tls.connect(tcp, "127.0.0.1").await.unwrap();
+        let request = format!("GET http://{site}/ HTTP/1.1\r\nHost: {site}\r\n\r\n");
+        session.write_all(request.as_bytes()).await.unwrap();
+        let (mut received, mut part) = (0, [0; BUFFERED_BODY_BYTES / 20]);
+        loop {
+            // Without `close_notify`, the end of stream is an error.
+            match session.read(&mut part).await.unwrap() {
+                0 => return received,
+                count => received += count,
+            }
+            // The pace of the client.
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    });
+    assert!(received > BUFFERED_BODY_BYTES, "{received} bytes");
+    wait_until("the place is free", || proxy.totals().open == 0);
+    assert_eq!((proxy.totals().requests, proxy.totals().timed_out), (1, 0));
 }
 
 #[test]

@@ -77,7 +77,8 @@ enum State {
     DataLf,
     /// Start of a trailer line.
     Trailer,
-    TrailerLine,
+    TrailerName,
+    TrailerValue,
     TrailerLf,
     EndLf,
     Done,
@@ -85,7 +86,7 @@ enum State {
 
 /// Limit of extensions per chunk, so that they cannot amplify traffic.
 const MAX_EXTENSION_BYTES: u32 = 256;
-/// Limit of the trailer section.
+/// Limit of the trailer section, without line ends.
 const MAX_TRAILER_BYTES: u32 = 8192;
 
 impl ChunkDecoder {
@@ -151,20 +152,29 @@ impl ChunkDecoder {
             (State::DataCr, b'\r') => State::DataLf,
             (State::DataLf, b'\n') => State::Size,
             (State::Trailer, b'\r') => State::EndLf,
-            (State::Trailer, byte) if super::head::is_token(byte) => State::TrailerLine,
-            (State::TrailerLine, b'\r') => State::TrailerLf,
-            (State::TrailerLine, byte) if !super::head::is_control(byte) => {
-                self.read += 1;
-                if self.read > MAX_TRAILER_BYTES {
-                    return Err("trailers too long");
-                }
-                State::TrailerLine
+            (State::Trailer | State::TrailerName, byte) if super::head::is_token(byte) => {
+                self.count_trailer_byte()?;
+                State::TrailerName
+            }
+            (State::TrailerName, b':') => {
+                self.count_trailer_byte()?;
+                State::TrailerValue
+            }
+            (State::TrailerValue, b'\r') => State::TrailerLf,
+            (State::TrailerValue, byte) if !super::head::is_control(byte) => {
+                self.count_trailer_byte()?;
+                State::TrailerValue
             }
             (State::TrailerLf, b'\n') => State::Trailer,
             (State::EndLf, b'\n') => State::Done,
             _ => return Err("invalid chunk delimiter"),
         };
         Ok(())
+    }
+
+    fn count_trailer_byte(&mut self) -> Result<(), &'static str> {
+        self.read += 1;
+        if self.read > MAX_TRAILER_BYTES { Err("trailers too long") } else { Ok(()) }
     }
 }
 
@@ -231,6 +241,20 @@ mod tests {
         }
         assert!(read(format!("1;{}\r\n", "a".repeat(300)).as_bytes(), 100).is_err());
         assert!(read(format!("0\r\nA: {}\r\n\r\n", "a".repeat(9000)).as_bytes(), 100).is_err());
+    }
+
+    #[test]
+    fn trailers_are_fields_of_limited_size() {
+        for line in ["a", "a b: c", "a : b", "a\t: b", "a\u{c}: b", "a: \0"] {
+            assert!(read(format!("0\r\n{line}\r\n\r\n").as_bytes(), 100).is_err(), "{line:?}");
+        }
+        let lines = |name: &str, count| format!("0\r\n{}\r\n", format!("{name}:\r\n").repeat(count));
+        for name in ["a", "abcdefg"] {
+            let most = MAX_TRAILER_BYTES as usize / (name.len() + 1);
+            assert!(read(lines(name, most).as_bytes(), 100).is_ok());
+            assert!(read(lines(name, most + 1).as_bytes(), 100).is_err());
+        }
+        assert!(read(format!("0\r\n{}:\r\n\r\n", "a".repeat(9000)).as_bytes(), 100).is_err());
     }
 
     proptest! {

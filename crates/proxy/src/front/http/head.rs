@@ -101,11 +101,19 @@ fn field(line: &[u8]) -> Result<(&[u8], &[u8]), ParseError> {
         // Includes whitespace before the colon (RFC 9112, section 5.1).
         return Err(ParseError::bad_request("invalid header field name"));
     }
-    let value = value[1..].trim_ascii();
+    let value = trim(&value[1..]);
     if value.iter().any(|&byte| is_control(byte)) {
         return Err(ParseError::bad_request("control character in a header field"));
     }
     Ok((name, value))
+}
+
+/// Removes spaces and tabs at both ends (RFC 9110, section 5.6.3); no other control characters.
+fn trim(mut value: &[u8]) -> &[u8] {
+    while let [b' ' | b'\t', rest @ ..] | [rest @ .., b' ' | b'\t'] = value {
+        value = rest;
+    }
+    value
 }
 
 /// Token character (RFC 9110, section 5.6.2).
@@ -172,7 +180,7 @@ impl<'a> Hop<'a> {
         let mut hop = Self::default();
         // Old clients send `Proxy-Connection` to proxies.
         for value in head.all("connection").chain(head.all("proxy-connection")) {
-            for option in value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii) {
+            for option in value.split(|&byte| byte == b',').map(trim) {
                 if option.eq_ignore_ascii_case(b"close") {
                     hop.close = true;
                 } else if option.eq_ignore_ascii_case(b"keep-alive") {
