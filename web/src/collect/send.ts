@@ -23,14 +23,7 @@ const MAX_REASON_CHARS = 200;
 export async function send(collector: URL, id: string, record: string, token: string): Promise<SendResult> {
   let response: Response;
   try {
-    response = await fetch(collector, {
-      method: 'POST',
-      headers: headers(token),
-      body: record,
-      // A redirect would take the record to an address that nobody confirmed.
-      redirect: 'error',
-      signal: AbortSignal.timeout(RESPONSE_TIMEOUT_MS),
-    });
+    response = await fetch(collector, { ...post(record, token), signal: AbortSignal.timeout(RESPONSE_TIMEOUT_MS) });
   } catch (error) {
     return { kind: 'retry', reason: error instanceof Error ? error.message : String(error) };
   }
@@ -48,21 +41,22 @@ export async function send(collector: URL, id: string, record: string, token: st
 
 /**
  * Sends a record while the page unloads, without waiting for the answer. Browsers limit such a
- * request to 64 KiB; the next page sends larger records.
+ * request to 64 KiB, and old ones abort it with the page; the next page sends those records.
  */
 export function sendOnUnload(collector: URL, record: string, token: string): void {
-  const type = 'application/json';
-  // Prefer a beacon: not every browser supports `keepalive`. A beacon cannot carry a token.
-  if (token === '') navigator.sendBeacon(collector, new Blob([record], { type }));
-  else {
-    const options = { method: 'POST', body: record, keepalive: true, redirect: 'error' } as const;
-    fetch(collector, { ...options, headers: headers(token) }).catch(() => {});
-  }
+  // Not a beacon: it follows redirects and cannot carry a token.
+  fetch(collector, { ...post(record, token), keepalive: true }).catch(() => {});
 }
 
-function headers(token: string): { [name: string]: string } {
+function post(record: string, token: string): RequestInit {
   const type = { 'Content-Type': 'application/json' };
-  return token === '' ? type : { ...type, Authorization: `Bearer ${token}` };
+  return {
+    method: 'POST',
+    headers: token === '' ? type : { ...type, Authorization: `Bearer ${token}` },
+    body: record,
+    // A redirect would take the record to an address that nobody confirmed.
+    redirect: 'error',
+  };
 }
 
 /** Returns the address of a session's page if it is on the collector's origin. */
