@@ -33,9 +33,9 @@ export async function send(collector: URL, id: string, record: string, token: st
   if (response.ok) return { kind: 'retry', reason: `${response.status}, but the answer does not name the session` };
   const given = (stringMember(body, 'error') ?? response.statusText).slice(0, MAX_REASON_CHARS);
   const reason = [`${response.status}`, given].filter(Boolean).join(' ');
-  // RFC 9110: 408 and 429 are temporary. A web server without a collector answers 404 or 405, and
-  // a missing token 401 or 403: the viewer can correct the settings, so those are retried too.
-  const temporary = response.status >= 500 || [401, 403, 404, 405, 408, 429].includes(response.status);
+  // RFC 9110: 408 and 429 are temporary. A web server without a collector answers 404 or 405, a
+  // missing token 401 or 403, and an unknown host name 421: a person can correct these settings.
+  const temporary = response.status >= 500 || [401, 403, 404, 405, 408, 421, 429].includes(response.status);
   return temporary ? { kind: 'retry', reason } : { kind: 'refused', reason };
 }
 

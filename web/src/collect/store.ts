@@ -8,8 +8,14 @@ export interface StoredRecord {
    * id.
    */
   readonly record: string;
-  /** Reason given by the collector for a final refusal; a refused record is not sent again. */
-  readonly refused: string | null;
+  /** Last final refusal; that collector does not get the record again. */
+  readonly refused: Refusal | null;
+}
+
+export interface Refusal {
+  /** Address of the collector. */
+  readonly collector: string;
+  readonly reason: string;
 }
 
 export interface Store {

@@ -311,13 +311,13 @@ const outbox = new Outbox(() => {
   const { url, token } = destination;
   return {
     store,
-    send: url === null ? null : (id, record) => send(url, id, record, token),
+    collector: url === null ? null : { address: url.href, send: (id, record) => send(url, id, record, token) },
     schedule: (act, ms) => setTimeout(act, ms),
   };
 }, showOutboxStatus);
 
 function showOutboxStatus({ waiting, refused, delivered, reason, retryMs }: OutboxStatus): void {
-  page.sendStored.hidden = waiting === 0 || destination.url === null;
+  page.sendStored.hidden = waiting + refused === 0 || destination.url === null;
   page.delivery.replaceChildren();
   if (delivered !== null && delivered.id === session?.id) {
     page.delivery.append('Session delivered to the collector');
@@ -363,7 +363,7 @@ addEventListener('pageshow', (event) => {
   if (event.persisted) void recoverAbandonedSessions();
 });
 addEventListener('online', () => void outbox.flush());
-page.sendStored.addEventListener('click', () => void outbox.flush());
+page.sendStored.addEventListener('click', () => void outbox.sendAgain());
 
 // ---------------------------------------------------------------- forms
 

@@ -276,6 +276,40 @@ describe('the page', { skip, concurrency: 2 }, () => {
     });
   });
 
+  test('record refused by a collector is sent to another one, and again on request', async () => {
+    await visit(async (page, server) => {
+      const other = await TestServer.start({});
+      other.allowsOrigins = true;
+      other.collector = 422;
+      try {
+        server.collector = 413;
+        await play(page, server, MISSING_FILE);
+        await page.getByText('refused by the collector').waitFor();
+        await page.getByText('Settings').click();
+        await page.getByLabel('Session collector').fill(`${other.origin}/api/sessions`);
+        await page.keyboard.press('Tab');
+        await page.getByText('refused by the collector, stored in this browser (422').waitFor();
+        other.collector = 'up';
+        await page.getByRole('button', { name: 'Send stored sessions' }).click();
+        await page.getByText('Session delivered to the collector').waitFor();
+        const statuses = [server, other].map(({ posted }) => posted.map(({ status }) => status));
+        assert.deepEqual(statuses, [[413], [422, 201]]);
+      } finally {
+        await other.stop();
+      }
+    });
+  });
+
+  test('an unknown host name is a temporary refusal, as it can be allowed', async () => {
+    await visit(async (page, server) => {
+      server.collector = 421;
+      await play(page, server, MISSING_FILE);
+      await page.getByText('1 session stored in this browser; delivery is retried').waitFor();
+      server.collector = 'up';
+      await page.getByText('Session delivered to the collector').waitFor();
+    });
+  });
+
   test('collector gets its token, also from an unloading page', async () => {
     await visit(async (page, server) => {
       server.token = 'a secret';

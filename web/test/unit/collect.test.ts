@@ -10,6 +10,7 @@ import { memoryStore } from '../../src/collect/store.ts';
 function createOutbox(answer: (record: string) => SendResult) {
   const store = memoryStore();
   const sent: string[] = [];
+  const collector = { address: COLLECTOR };
   const timers: { act: () => void; ms: number }[] = [];
   const statuses: OutboxStatus[] = [];
   const send = async (_id: string, record: string) => {
@@ -17,11 +18,17 @@ function createOutbox(answer: (record: string) => SendResult) {
     return answer(record);
   };
   const outbox = new Outbox(
-    () => ({ store, send, schedule: (act, ms) => timers.push({ act, ms }) }),
+    () => ({
+      store,
+      collector: { address: collector.address, send },
+      schedule: (act, ms) => timers.push({ act, ms }),
+    }),
     (status) => statuses.push(status),
   );
-  return { outbox, store, sent, timers, statuses };
+  return { outbox, store, sent, timers, statuses, collector };
 }
+
+const COLLECTOR = 'https://collector.example/api/sessions';
 
 const RETRY: SendResult = { kind: 'retry', reason: 'connection refused' };
 const ACCEPTED: SendResult = { kind: 'accepted', url: null };
@@ -66,7 +73,20 @@ test('refused record stays stored, is not sent again and does not block others',
   await outbox.flush();
   await outbox.flush();
   assert.deepEqual(sent.filter((record) => record === '1').length, 1);
-  assert.deepEqual(await store.all(), [{ id: 'a', record: '1', refused: '422 no' }]);
+  assert.deepEqual(await store.all(), [{ id: 'a', record: '1', refused: { collector: COLLECTOR, reason: '422 no' } }]);
+});
+
+test('record refused by one collector is sent to another', async () => {
+  let answer: SendResult = { kind: 'refused', reason: '413 too large' };
+  const { outbox, store, sent, statuses, collector } = createOutbox(() => answer);
+  await outbox.add('a', '1');
+  await outbox.flush();
+  assert.deepEqual([statuses.at(-1)?.waiting, statuses.at(-1)?.refused], [0, 1]);
+  answer = ACCEPTED;
+  collector.address = 'https://other.example/api/sessions';
+  await outbox.flush();
+  assert.deepEqual(sent, ['1', '1']);
+  assert.deepEqual(await store.all(), []);
 });
 
 function memoryStorage(): Storage {

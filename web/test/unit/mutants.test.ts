@@ -207,14 +207,15 @@ test('mutated answers of a collector delete no other session and link to its ori
 /** Sends mutated stored records: each is removed only if it was accepted. */
 async function sendStored(random: Random, answer: () => ReturnType<typeof send>): Promise<void> {
   const store = memoryStore();
-  const kept = random.value({ id: 'a', record: '{"id":"a"}', refused: null });
+  const refused = random.pick([null, { collector: BASE, reason: '422' }]);
+  const kept = random.value({ id: 'a', record: '{"id":"a"}', refused });
   if (typeof kept !== 'object' || kept === null) return;
   await store.put({ ...kept, id: 'a' } as StoredRecord);
   await store.put({ id: 'b', record: '{}', refused: null });
   let status: OutboxStatus | undefined;
   const schedule = () => {};
   const outbox = new Outbox(
-    () => ({ store, send: answer, schedule }),
+    () => ({ store, collector: { address: BASE, send: answer }, schedule }),
     (now) => {
       status = now;
     },
