@@ -88,11 +88,14 @@ export class Outbox {
   }
 
   async #sendAll(): Promise<void> {
-    const { store, collector, schedule } = this.#environment();
+    const { store, schedule } = this.#environment();
     const timer = ++this.#timer;
-    let unreachable = false;
+    /** Address of the collector that did not answer. */
+    let unreachable: string | null = null;
     for (const stored of await store.all()) {
-      if (collector === null || isRefused(stored, collector) || unreachable) continue;
+      // A person may have changed the collector since the record before.
+      const { collector } = this.#environment();
+      if (collector === null || collector.address === unreachable || isRefused(stored, collector)) continue;
       const result = await collector.send(stored.id, stored.record);
       if (result.kind === 'accepted') {
         await store.remove(stored.id);
@@ -104,18 +107,19 @@ export class Outbox {
         if (result.kind === 'refused') {
           const refused = { collector: collector.address, reason: result.reason };
           await store.put({ ...stored, refused });
-        } else unreachable = true;
+        } else unreachable = collector.address;
       }
     }
     const left = await store.all();
+    const { collector } = this.#environment();
     const refused = left.filter((stored) => isRefused(stored, collector)).length;
     const waiting = left.length - refused;
-    const retryMs = unreachable ? this.#retryMs : null;
-    if (unreachable) {
+    const retryMs = unreachable === null ? null : this.#retryMs;
+    if (retryMs !== null) {
       this.#retryMs = Math.min(this.#retryMs * 2, MAX_RETRY_MS);
       schedule(() => {
         if (timer === this.#timer) void this.flush();
-      }, retryMs ?? 0);
+      }, retryMs);
     }
     this.#onStatus({ waiting, refused, delivered: this.#delivered, reason: this.#reason, retryMs });
   }

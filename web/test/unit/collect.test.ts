@@ -89,6 +89,45 @@ test('record refused by one collector is sent to another', async () => {
   assert.deepEqual(await store.all(), []);
 });
 
+test('change of the collector during a pass applies to the next record', async () => {
+  const sent: [string, string][] = [];
+  const store = memoryStore();
+  for (const id of ['a', 'b', 'c']) await store.put({ id, record: id, refused: null });
+  const outbox = new Outbox(
+    () => {
+      const address = sent.length === 0 ? 'https://first.example/' : 'https://second.example/';
+      const send = async (id: string): Promise<SendResult> => {
+        sent.push([address, id]);
+        return ACCEPTED;
+      };
+      return { store, collector: { address, send }, schedule: () => {} };
+    },
+    () => {},
+  );
+  await outbox.flush();
+  assert.deepEqual(sent, [
+    ['https://first.example/', 'a'],
+    ['https://second.example/', 'b'],
+    ['https://second.example/', 'c'],
+  ]);
+});
+
+test('removal of the collector during a pass ends it', async () => {
+  const sent: string[] = [];
+  const store = memoryStore();
+  for (const id of ['a', 'b']) await store.put({ id, record: id, refused: null });
+  const send = async (id: string): Promise<SendResult> => {
+    sent.push(id);
+    return ACCEPTED;
+  };
+  const outbox = new Outbox(
+    () => ({ store, collector: sent.length === 0 ? { address: COLLECTOR, send } : null, schedule: () => {} }),
+    () => {},
+  );
+  await outbox.flush();
+  assert.deepEqual(sent, ['a']);
+});
+
 function memoryStorage(): Storage {
   const items = new Map<string, string>();
   return {
