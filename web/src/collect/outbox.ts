@@ -56,12 +56,15 @@ export class Outbox {
   }
 
   /**
-   * Stores a record and starts to send. The record outlives the page once the promise resolves.
+   * Stores a record and starts to send.
+   *
+   * @returns whether the record now outlives the page
    */
-  async add(id: string, record: string): Promise<void> {
+  async add(id: string, record: string): Promise<boolean> {
     const stored: StoredRecord = { id, record, refused: null };
-    await this.#environment().store.put(stored);
+    const isDurable = await this.#environment().store.put(stored);
     void this.flush();
+    return isDurable;
   }
 
   /** Sends all waiting records now, including those added before it returns. */

@@ -1,4 +1,4 @@
-/** Store of session records that a collector has not accepted yet. It outlives the page. */
+/** Store of session records that a collector has not accepted yet. */
 
 /** A session record waiting for delivery; the object is stored in IndexedDB as it is. */
 export interface StoredRecord {
@@ -19,7 +19,8 @@ export interface Refusal {
 }
 
 export interface Store {
-  put(record: StoredRecord): Promise<void>;
+  /** Returns whether the record outlives the page once it is stored. */
+  put(record: StoredRecord): Promise<boolean>;
   /** Returns all records, ordered by id. */
   all(): Promise<StoredRecord[]>;
   remove(id: string): Promise<void>;
@@ -43,6 +44,7 @@ export function memoryStore(): Store {
   return {
     async put(record) {
       records.set(record.id, record);
+      return false;
     },
     async all() {
       return [...records.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
@@ -63,7 +65,10 @@ function databaseStore(database: IDBDatabase): Store {
       act(transaction.objectStore(OBJECT_STORE));
     });
   return {
-    put: (record) => change((objects) => objects.put(record)),
+    put: async (record) => {
+      await change((objects) => objects.put(record));
+      return true;
+    },
     remove: (id) => change((objects) => objects.delete(id)),
     all: () =>
       result(database.transaction(OBJECT_STORE).objectStore(OBJECT_STORE).getAll() as IDBRequest<StoredRecord[]>),

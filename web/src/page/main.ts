@@ -5,7 +5,7 @@ import { abandonedSessions, removeCheckpoint, writeCheckpoint } from '../collect
 import { Destination } from '../collect/destination.ts';
 import { Outbox, type OutboxStatus } from '../collect/outbox.ts';
 import { send, sendOnUnload } from '../collect/send.ts';
-import { openStore } from '../collect/store.ts';
+import { openStore, type Store } from '../collect/store.ts';
 import { currentDisplay, LiveSession } from '../measure/live.ts';
 import type { Phase, Span } from '../measure/phase-tracker.ts';
 import type { State } from '../measure/record.ts';
@@ -188,7 +188,9 @@ function onSessionEnd(live: LiveSession): void {
   const record = JSON.stringify(live.record());
   writeCheckpoint(localStorage, { id: live.id, record }, true, Date.now());
   outbox.add(live.id, record).then(
-    () => removeCheckpoint(localStorage, live.id),
+    (isDurable) => {
+      if (isDurable) removeCheckpoint(localStorage, live.id);
+    },
     () => {
       // The database failed; the next page recovers the checkpoint.
     },
@@ -306,7 +308,15 @@ setInterval(() => {
 
 // ---------------------------------------------------------------- collector
 
-const store = openStore();
+const database = openStore();
+const store: Store = {
+  ...database,
+  remove: async (id) => {
+    await database.remove(id);
+    // Without a database, the checkpoint is the copy that outlives the page.
+    removeCheckpoint(localStorage, id);
+  },
+};
 const outbox = new Outbox(() => {
   const { url, token } = destination;
   return {
@@ -345,8 +355,8 @@ function showOutboxStatus({ waiting, refused, delivered, reason, retryMs }: Outb
 async function recoverAbandonedSessions(): Promise<void> {
   for (const { id, record } of abandonedSessions(localStorage, Date.now())) {
     if (id === session?.id && !session.ended) continue;
-    await store.put({ id, record, refused: null });
-    removeCheckpoint(localStorage, id);
+    const isDurable = await store.put({ id, record, refused: null });
+    if (isDurable) removeCheckpoint(localStorage, id);
   }
   await outbox.flush();
 }

@@ -261,6 +261,28 @@ describe('the page', { skip, concurrency: 2 }, () => {
     });
   });
 
+  test('record of a page without a database outlives the page and is sent once', async () => {
+    await visit(async (page, server) => {
+      await page.addInitScript(() => {
+        indexedDB.open = () => {
+          throw new DOMException('no database', 'UnknownError');
+        };
+      });
+      server.collector = 503;
+      await play(page, server, MISSING_FILE);
+      await page.getByText('1 session stored in this browser').waitFor();
+      server.collector = 'up';
+      server.posted.length = 0;
+      await page.reload();
+      while (server.posted.length === 0) await page.waitForTimeout(50);
+      await page.waitForFunction(() => !Object.keys(localStorage).some((key) => key.startsWith('tandem.session.')));
+      assert.deepEqual(
+        server.posted.map(({ status }) => status),
+        [201],
+      );
+    });
+  });
+
   test('refused record stays stored and is not sent again', async () => {
     await visit(async (page, server) => {
       server.collector = 422;
