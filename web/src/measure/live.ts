@@ -36,6 +36,7 @@ const MAX_SAMPLES = 4000;
 
 export class LiveSession implements PlayerListener {
   readonly start: number;
+  readonly #startedAt: string;
   readonly #options: SessionOptions;
   readonly #phases: PhaseTracker;
   readonly #frames = new FrameTracker();
@@ -61,6 +62,8 @@ export class LiveSession implements PlayerListener {
   constructor(options: SessionOptions, start: number, onChange: () => void) {
     this.#options = options;
     this.start = start;
+    // `performance.timeOrigin` is no base: the wall clock may have been set, or the device suspended, since.
+    this.#startedAt = new Date(Date.now() - (performance.now() - start)).toISOString();
     this.#phases = new PhaseTracker(start);
     this.#onChange = onChange;
   }
@@ -186,7 +189,7 @@ export class LiveSession implements PlayerListener {
     const media = this.#playback?.mediaInfo();
     return {
       id,
-      started_at: new Date(performance.timeOrigin + this.start).toISOString(),
+      started_at: this.#startedAt,
       player: {
         name: 'tandem-web',
         version,

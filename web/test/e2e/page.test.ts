@@ -214,6 +214,44 @@ describe('the page', { skip, concurrency: 2 }, () => {
     });
   });
 
+  test('steps of the wall clock change no time in the record but its start', async () => {
+    await visit(async (page, server) => {
+      await page.addInitScript(() => {
+        const SystemDate = Date;
+        const clock = Object.assign(globalThis, { clockOffsetMs: 0 });
+        globalThis.Date = class extends SystemDate {
+          constructor(...given: unknown[]) {
+            super(...((given.length === 0 ? [SystemDate.now() + clock.clockOffsetMs] : given) as [number]));
+          }
+          static override now() {
+            return SystemDate.now() + clock.clockOffsetMs;
+          }
+        } as DateConstructor;
+      });
+      server.profile = (path) => (path.includes('chunk-') ? { delayMs: 50, kbps: 3000 } : {});
+      await page.goto(`${server.origin}/?maxBuffer=4`);
+      // The page has been open during a suspend, which `performance.now()` does not count.
+      const before = (await page.evaluate('(globalThis.clockOffsetMs = 3_600_000, Date.now())')) as number;
+      await page.getByLabel('Address of').fill(`${server.origin}${MANIFEST}`);
+      await page.getByRole('button', { name: 'Play', exact: true }).click();
+      await page.waitForFunction(() => (document.querySelector('video')?.currentTime ?? 0) > 2);
+      const after = (await page.evaluate('Date.now()')) as number;
+      await page.evaluate('globalThis.clockOffsetMs -= 2000');
+      const session = await postedSession(page, server);
+      const started = Date.parse(session.started_at);
+      assert.ok(before <= started && started <= after, session.started_at);
+      assert.equal(new Set(session.segments.map(({ segment }) => segment)).size, VIDEO.seconds);
+      assert.notEqual(session.kpis.mean_bitrate_kbps, null);
+      const times = session.segments.map(({ asked_s, first_byte_s, arrived_s }) => [asked_s, first_byte_s, arrived_s]);
+      for (const inOrder of [...times, times.map(([, , arrived]) => arrived ?? 0)])
+        assert.deepEqual(
+          inOrder,
+          inOrder.toSorted((a, b) => a - b),
+          JSON.stringify(times),
+        );
+    });
+  });
+
   test('record is saved as JSON and as P.1203 input', async () => {
     await visit(async (page, server) => {
       await play(page, server, MANIFEST);
