@@ -37,7 +37,7 @@ const MAX_SAMPLES = 4000;
 export class LiveSession implements PlayerListener {
   readonly start: number;
   readonly #startedAt: string;
-  readonly #options: SessionOptions;
+  #options: SessionOptions;
   readonly #phases: PhaseTracker;
   readonly #frames = new FrameTracker();
   readonly #log = {
@@ -75,6 +75,11 @@ export class LiveSession implements PlayerListener {
 
   get id(): string {
     return this.#options.id;
+  }
+
+  /** Gives the session another id, before its record is final. */
+  rename(id: string): void {
+    this.#options = { ...this.#options, id };
   }
 
   get ended(): boolean {

@@ -1,10 +1,12 @@
 /** Entry point of the page: connects the form, the player, the KPI panel and the collector. */
 
 import { AgentLink, type BufferReport } from '../collect/agent-link.ts';
-import { abandonedSessions, removeCheckpoint, writeCheckpoint } from '../collect/checkpoint.ts';
+import { CheckpointWriter, recoverAbandoned, removeCheckpoint } from '../collect/checkpoint.ts';
 import { Destination } from '../collect/destination.ts';
+import { lazyStorage } from '../collect/lazy-storage.ts';
 import { Outbox, type OutboxStatus } from '../collect/outbox.ts';
 import { send, sendOnUnload } from '../collect/send.ts';
+import { holdSessionLock, lockedSessions } from '../collect/session-lock.ts';
 import { openStore, type Store } from '../collect/store.ts';
 import { currentDisplay, LiveSession } from '../measure/live.ts';
 import type { Phase, Span } from '../measure/phase-tracker.ts';
@@ -89,10 +91,7 @@ const query = new URLSearchParams(location.search);
 let enteredSettings = parseSettings(storedSettings(), DEFAULTS);
 let settings = parseSettings(Object.fromEntries(query), enteredSettings);
 const destination = new Destination({
-  storage: {
-    getItem: (key) => localStorage.getItem(key),
-    setItem: (key, value) => localStorage.setItem(key, value),
-  },
+  storage: lazyStorage,
   base: document.baseURI,
   linked: query.get('collector'),
   mayAsk: window.top === window,
@@ -102,6 +101,8 @@ const agent = new AgentLink((text) => {
 });
 let session: LiveSession | undefined;
 let playback: Playback | undefined;
+const checkpoints = new CheckpointWriter(lazyStorage);
+let releaseSessionLock = () => {};
 let lastRender = 0;
 let lastCheckpoint = 0;
 
@@ -130,6 +131,7 @@ function startSession(source: Source, title: string | null, start: number, muted
     () => onSessionChange(live),
   );
   session = live;
+  releaseSessionLock = holdSessionLock(id);
   page.playbackError.hidden = true;
   page.delivery.textContent = '';
   page.stop.disabled = false;
@@ -176,6 +178,8 @@ function onSessionChange(live: LiveSession): void {
 
 function onSessionEnd(live: LiveSession): void {
   page.stop.disabled = true;
+  const record = writeCheckpoint(live, true);
+  releaseSessionLock();
   const { kpis, state } = live.record();
   const outcome = { finished: 'The video has ended.', left: 'The session has ended.', failed: 'The session failed.' };
   const { mos, mos_max } = kpis.mok;
@@ -185,11 +189,9 @@ function onSessionEnd(live: LiveSession): void {
     page.playbackError.textContent = `Playback failed: ${live.fatalError}`;
     page.playbackError.hidden = false;
   }
-  const record = JSON.stringify(live.record());
-  writeCheckpoint(localStorage, { id: live.id, record }, true, Date.now());
   outbox.add(live.id, record).then(
     (isDurable) => {
-      if (isDurable) removeCheckpoint(localStorage, live.id);
+      if (isDurable) removeCheckpoint(lazyStorage, live.id);
     },
     () => {
       // The database failed; the next page recovers the checkpoint.
@@ -203,6 +205,19 @@ function onSessionEnd(live: LiveSession): void {
     playback?.stop();
     playback = undefined;
   });
+}
+
+/** Writes a checkpoint of the session; returns its record as text. */
+function writeCheckpoint(live: LiveSession, last: boolean): string {
+  if (checkpoints.isRecovered(live.id)) {
+    // The collector would refuse another record of the same id.
+    live.rename(newSessionId());
+    releaseSessionLock();
+    releaseSessionLock = holdSessionLock(live.id);
+  }
+  const record = JSON.stringify(live.record());
+  checkpoints.write({ id: live.id, record }, last, Date.now());
+  return record;
 }
 
 /** @param now reports at once, as at a change of phase */
@@ -302,7 +317,7 @@ setInterval(() => {
   const now = performance.now();
   if (now - lastCheckpoint >= CHECKPOINT_INTERVAL_MS) {
     lastCheckpoint = now;
-    writeCheckpoint(localStorage, { id: live.id, record: JSON.stringify(live.record()) }, false, Date.now());
+    writeCheckpoint(live, false);
   }
 }, RENDER_INTERVAL_MS);
 
@@ -314,7 +329,7 @@ const store: Store = {
   remove: async (id) => {
     await database.remove(id);
     // Without a database, the checkpoint is the copy that outlives the page.
-    removeCheckpoint(localStorage, id);
+    removeCheckpoint(lazyStorage, id);
   },
 };
 const outbox = new Outbox(() => {
@@ -353,10 +368,9 @@ function showOutboxStatus({ waiting, refused, delivered, reason, retryMs }: Outb
 
 /** Moves the checkpoints of abandoned sessions to the outbox, and sends all stored records. */
 async function recoverAbandonedSessions(): Promise<void> {
-  for (const { id, record } of abandonedSessions(localStorage, Date.now())) {
-    if (id === session?.id && !session.ended) continue;
+  for (const { id, record } of recoverAbandoned(lazyStorage, Date.now(), await lockedSessions())) {
     const isDurable = await store.put({ id, record, refused: null });
-    if (isDurable) removeCheckpoint(localStorage, id);
+    if (isDurable) removeCheckpoint(lazyStorage, id);
   }
   await outbox.flush();
 }

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { Browser } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import type { Session } from '../../src/measure/record.ts';
 import { hasChromium, launch, play, type Visit, visitPage } from './browser.ts';
 import { TestServer } from './test-server.ts';
@@ -118,6 +118,80 @@ describe('delivery', { skip, concurrency: 2 }, () => {
       await play(page, server, MISSING_FILE);
       await page.getByText('1 session stored in this browser; delivery is retried').waitFor();
       server.collector = 'up';
+      await page.getByText('Session delivered to the collector').waitFor();
+    });
+  });
+
+  /** Plays until the session has a checkpoint, and returns its id. */
+  async function playUntilCheckpoint(page: Page, server: TestServer): Promise<string> {
+    await play(page, server, MANIFEST);
+    const id = await page.waitForFunction(() =>
+      Object.keys(localStorage)
+        .find((key) => key.startsWith('tandem.session.'))
+        ?.slice('tandem.session.'.length),
+    );
+    return (await id.jsonValue()) as string;
+  }
+
+  /** Opens another page, for which the last checkpoint was written minutes ago. */
+  async function openMinutesLater(page: Page, server: TestServer): Promise<void> {
+    const later = await page.context().newPage();
+    await later.addInitScript(() => {
+      const systemNow = Date.now;
+      Date.now = () => systemNow() + 600_000;
+    });
+    await later.goto(server.origin);
+  }
+
+  test('session of a page that sleeps for minutes is not taken for abandoned', async () => {
+    await visit(async (page, server) => {
+      const id = await playUntilCheckpoint(page, server);
+      // Ids are sent in order, so the other page sends this one last.
+      await page.evaluate(() => {
+        const crashed = { at: Date.now(), last: false, record: '{"id":"z-crashed"}' };
+        localStorage.setItem('tandem.session.z-crashed', JSON.stringify(crashed));
+      });
+      await openMinutesLater(page, server);
+      while (server.posted.length === 0) await page.waitForTimeout(50);
+      await page.getByRole('button', { name: 'End session' }).click();
+      await page.getByText('Session delivered to the collector').waitFor();
+      assert.deepEqual(
+        server.posted.map(({ id, status }) => [id, status]),
+        [
+          ['z-crashed', 201],
+          [id, 201],
+        ],
+      );
+    });
+  });
+
+  test('session that was taken for abandoned, without Web Locks, goes on with a new id', async () => {
+    await visit(async (page, server) => {
+      // As on an origin of plain HTTP.
+      await page.context().addInitScript('delete Navigator.prototype.locks');
+      const id = await playUntilCheckpoint(page, server);
+      await openMinutesLater(page, server);
+      while (server.posted.length === 0) await page.waitForTimeout(50);
+      await page.getByRole('button', { name: 'End session' }).click();
+      await page.getByText('Session delivered to the collector').waitFor();
+      const [recovered, ended] = server.posted;
+      assert.deepEqual([recovered?.id, recovered?.status, ended?.status], [id, 201, 201]);
+      assert.notEqual(ended?.id, id);
+      assert.equal((JSON.parse(ended?.body ?? '') as Session).state, 'left');
+    });
+  });
+
+  test('page without storage plays and delivers its session', async () => {
+    await visit(async (page, server) => {
+      await page.addInitScript(() => {
+        for (const name of ['localStorage', 'indexedDB'])
+          Object.defineProperty(window, name, {
+            get: () => {
+              throw new DOMException('denied', 'SecurityError');
+            },
+          });
+      });
+      await play(page, server, MISSING_FILE);
       await page.getByText('Session delivered to the collector').waitFor();
     });
   });

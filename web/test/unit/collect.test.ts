@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { abandonedSessions, removeCheckpoint, writeCheckpoint } from '../../src/collect/checkpoint.ts';
+import { CheckpointWriter, recoverAbandoned, removeCheckpoint } from '../../src/collect/checkpoint.ts';
 import { Destination, parseCollector } from '../../src/collect/destination.ts';
 import { Outbox, type OutboxStatus } from '../../src/collect/outbox.ts';
 import type { SendResult } from '../../src/collect/send.ts';
@@ -142,17 +142,47 @@ function memoryStorage(): Storage {
   };
 }
 
+/** Writes a checkpoint as a page of its own. */
+function writeCheckpoint(storage: Storage, id: string, last: boolean): CheckpointWriter {
+  const writer = new CheckpointWriter(storage);
+  writer.write({ id, record: id }, last, 1000);
+  return writer;
+}
+
+/** Returns the ids of the sessions that a page recovers. */
+function recoveredIds(storage: Storage, now: number, locked: readonly string[] = []): string[] {
+  return recoverAbandoned(storage, now, new Set(locked)).map(({ id }) => id);
+}
+
 test('session is abandoned after its last checkpoint or without checkpoints for minutes', () => {
   const storage = memoryStorage();
-  writeCheckpoint(storage, { id: 'ended', record: '1' }, true, 1000);
-  writeCheckpoint(storage, { id: 'running', record: '2' }, false, 1000);
+  writeCheckpoint(storage, 'ended', true);
+  writeCheckpoint(storage, 'running', false);
   storage.setItem('tandem.session.broken', '{');
   storage.setItem('other', 'x');
-  const ids = (now: number) => abandonedSessions(storage, now).map(({ id }) => id);
-  assert.deepEqual(ids(2000), ['ended']);
-  assert.deepEqual(ids(200_000), ['ended', 'running']);
+  assert.deepEqual(recoveredIds(storage, 2000), ['ended']);
+  assert.deepEqual(recoveredIds(storage, 200_000), ['ended', 'running']);
   removeCheckpoint(storage, 'ended');
-  assert.deepEqual(ids(200_000), ['running']);
+  assert.deepEqual(recoveredIds(storage, 200_000), ['running']);
+});
+
+test('session whose page holds its lock is not abandoned, however long the page sleeps', () => {
+  const storage = memoryStorage();
+  writeCheckpoint(storage, 'asleep', false);
+  writeCheckpoint(storage, 'gone', false);
+  assert.deepEqual(recoveredIds(storage, 1e9, ['asleep']), ['gone']);
+  assert.deepEqual(recoveredIds(storage, 1e9), ['asleep', 'gone']);
+});
+
+test('page that slept sees that another one recovered its session', () => {
+  const storage = memoryStorage();
+  const [kept, recovered, removed] = ['kept', 'recovered', 'removed'].map((id) => writeCheckpoint(storage, id, false));
+  recoverAbandoned(storage, 1e9, new Set(['kept']));
+  removeCheckpoint(storage, 'removed');
+  assert.equal(kept?.isRecovered('kept'), false);
+  assert.equal(recovered?.isRecovered('recovered'), true);
+  assert.equal(removed?.isRecovered('removed'), true);
+  assert.equal(removed?.isRecovered('another session of the page'), false);
 });
 
 const BASE = 'https://player.example/watch/';
