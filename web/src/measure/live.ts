@@ -16,6 +16,7 @@ import {
   type Session,
   type SessionHeader,
 } from './record.ts';
+import { shorten } from './text.ts';
 
 /** Description of a session before playback. */
 export type SessionOptions = Pick<SessionHeader, 'id' | 'label' | 'settings' | 'versions' | 'rule' | 'viewing'> & {
@@ -199,7 +200,7 @@ export class LiveSession implements PlayerListener {
         name: 'tandem-web',
         version,
         engine: media?.engine ?? null,
-        user_agent: navigator.userAgent.slice(0, 512),
+        user_agent: shorten(navigator.userAgent, 512),
       },
       video: {
         url,
@@ -227,7 +228,7 @@ function deviceName(): string | null {
   const { userAgentData } = navigator as { userAgentData?: { readonly platform?: string; readonly mobile?: boolean } };
   const platform = userAgentData?.platform ?? /\(([^;)]*)/.exec(navigator.userAgent)?.[1] ?? '';
   const kind = (userAgentData?.mobile ?? currentDisplay().handheld) ? 'phone' : '';
-  return [platform, kind].filter(Boolean).join(' ').slice(0, 128) || null;
+  return shorten([platform, kind].filter(Boolean).join(' '), 128) || null;
 }
 
 /** Returns the device's time zone, such as `Europe/Berlin`. */

@@ -201,3 +201,17 @@ test('long values are truncated to the limits of the record', () => {
   const video = { ...HEADER.video, url: `http://host/${'x'.repeat(5000)}`, title: 'x'.repeat(5000) };
   assert.deepEqual(schemaErrors(buildRecord({ ...HEADER, video }, START, SPANS, true, { ...EMPTY_LOG, errors })), []);
 });
+
+test('texts are cut between characters, and halves of surrogate pairs are replaced', () => {
+  const errors = [{ at: START + 1, message: `${'x'.repeat(999)}😀`, segment: null, status: 0, fatal: true }];
+  const header = {
+    ...HEADER,
+    label: `\udc00${'x'.repeat(198)}😀`,
+    video: { ...HEADER.video, title: `\ud83d ${'x'.repeat(509)}😀` },
+  };
+  const session = buildRecord(header, START, SPANS, false, { ...EMPTY_LOG, errors });
+  assert.deepEqual(schemaErrors(session), []);
+  assert.equal(session.label, `\ufffd${'x'.repeat(198)}`);
+  assert.equal(session.video.title, `\ufffd ${'x'.repeat(509)}`);
+  assert.deepEqual([session.reason?.message, session.errors[0]?.message], ['x'.repeat(999), 'x'.repeat(999)]);
+});
