@@ -11,6 +11,7 @@ import { openStore, type Store } from '../collect/store.ts';
 import { currentDisplay, LiveSession } from '../measure/live.ts';
 import type { Phase, Span } from '../measure/phase-tracker.ts';
 import type { State } from '../measure/record.ts';
+import { recordText } from '../measure/record-text.ts';
 import { DashPlayback } from '../play/dash.ts';
 import { FilePlayback } from '../play/file.ts';
 import type { Playback } from '../play/playback.ts';
@@ -215,7 +216,7 @@ function writeCheckpoint(live: LiveSession, last: boolean): string {
     releaseSessionLock();
     releaseSessionLock = holdSessionLock(live.id);
   }
-  const record = JSON.stringify(live.record());
+  const record = recordText(live.record());
   checkpoints.write({ id: live.id, record }, last, Date.now());
   return record;
 }
@@ -381,7 +382,7 @@ addEventListener('pagehide', () => {
   // Ending the session writes its checkpoint first; sending may fail during unload.
   endSession();
   const { url, token } = destination;
-  if (url !== null) sendOnUnload(url, JSON.stringify(live.record()), token);
+  if (url !== null) sendOnUnload(url, recordText(live.record()), token);
 });
 addEventListener('pageshow', (event) => {
   if (event.persisted) void recoverAbandonedSessions();
