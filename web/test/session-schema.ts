@@ -44,6 +44,7 @@ function check(value: unknown, schema: Schema, at: string): string[] {
   expect(schema.enum?.includes(value) ?? true, `is not one of ${schema.enum?.join(', ')}`);
   if (typeof value === 'string') {
     expect(schema.pattern === undefined || new RegExp(schema.pattern).test(value), `does not match ${schema.pattern}`);
+    expect(!/\p{Surrogate}/u.test(value), 'has half of a surrogate pair, which is not valid JSON');
     expect(value.length <= (schema.maxLength ?? Number.POSITIVE_INFINITY), 'is too long');
   } else if (typeof value === 'number') {
     expect(value >= (schema.minimum ?? Number.NEGATIVE_INFINITY), `is ${value}, too low`);

@@ -3,11 +3,13 @@
  * recovers it. `localStorage` is synchronous: an unloading page has no time for IndexedDB.
  */
 
+import type { LazyStorage } from './lazy-storage.ts';
+
 const PREFIX = 'tandem.session.';
 
 /**
- * Age at which the page of a checkpoint counts as gone (ms). Browsers wake a hidden page each
- * minute.
+ * Age at which the page of a checkpoint counts as gone (ms), unless it holds the lock of its session.
+ * Browsers wake most hidden pages each minute.
  */
 const ABANDONED_AFTER_MS = 150_000;
 
@@ -15,7 +17,7 @@ const ABANDONED_AFTER_MS = 150_000;
 interface Checkpoint {
   /** Wall-clock time of writing (ms). */
   readonly at: number;
-  /** The session has ended or its page is unloading: no further checkpoint follows. */
+  /** No further checkpoint follows: the session has ended, or another page has recovered it. */
   readonly last: boolean;
   readonly record: string;
 }
@@ -26,17 +28,40 @@ export interface SessionText {
   readonly record: string;
 }
 
-/** Replaces the checkpoint of a session. If the quota is exceeded, the previous one stays. */
-export function writeCheckpoint(storage: Storage, session: SessionText, last: boolean, now: number): void {
-  const checkpoint: Checkpoint = { at: now, last, record: session.record };
-  try {
-    storage.setItem(PREFIX + session.id, JSON.stringify(checkpoint));
-  } catch {
-    // Quota exceeded or storage denied.
+/** Writes the checkpoints of this page's sessions. */
+export class CheckpointWriter {
+  readonly #storage: LazyStorage;
+  #written: { readonly id: string; readonly text: string } | null = null;
+
+  constructor(storage: LazyStorage) {
+    this.#storage = storage;
+  }
+
+  /** Replaces the checkpoint of a session. If the quota is exceeded, the previous one stays. */
+  write({ id, record }: SessionText, last: boolean, now: number): void {
+    const text = checkpointText({ at: now, last, record });
+    try {
+      this.#storage.setItem(PREFIX + id, text);
+      this.#written = { id, text };
+    } catch {
+      // Quota exceeded or storage denied.
+    }
+  }
+
+  /**
+   * Whether another page took this session for abandoned while this page slept. The collector may have
+   * a record with its id.
+   */
+  isRecovered(id: string): boolean {
+    try {
+      return this.#written?.id === id && this.#storage.getItem(PREFIX + id) !== this.#written.text;
+    } catch {
+      return false;
+    }
   }
 }
 
-export function removeCheckpoint(storage: Storage, id: string): void {
+export function removeCheckpoint(storage: LazyStorage, id: string): void {
   try {
     storage.removeItem(PREFIX + id);
   } catch {
@@ -45,22 +70,33 @@ export function removeCheckpoint(storage: Storage, id: string): void {
 }
 
 /**
- * Returns the sessions whose page is gone, ordered by id. Their checkpoints stay until removed.
+ * Recovers the sessions whose page is gone, ordered by id. Their checkpoints stay until removed,
+ * but change, which shows a page that was only asleep that its session was recovered.
+ *
+ * @param locked ids of the sessions whose pages hold their locks
  */
-export function abandonedSessions(storage: Storage, now: number): SessionText[] {
+export function recoverAbandoned(storage: LazyStorage, now: number, locked: ReadonlySet<string>): SessionText[] {
   const found: SessionText[] = [];
   try {
-    for (let index = 0; index < storage.length; index++) {
-      const key = storage.key(index);
-      if (key === null || !key.startsWith(PREFIX)) continue;
+    const keys = Array.from({ length: storage.length }, (_, index) => storage.key(index) ?? '');
+    for (const key of keys.filter((key) => key.startsWith(PREFIX)).sort()) {
+      const id = key.slice(PREFIX.length);
       const checkpoint = parse(storage.getItem(key));
-      if (checkpoint !== null && (checkpoint.last || Math.abs(now - checkpoint.at) > ABANDONED_AFTER_MS))
-        found.push({ id: key.slice(PREFIX.length), record: checkpoint.record });
+      if (checkpoint === null) continue;
+      const { at, last, record } = checkpoint;
+      const isAbandoned = Math.abs(now - at) > ABANDONED_AFTER_MS && !locked.has(id);
+      if (!last && !isAbandoned) continue;
+      found.push({ id, record });
+      if (!last) storage.setItem(key, checkpointText({ ...checkpoint, last: true }));
     }
   } catch {
     // Storage denied.
   }
-  return found.sort((a, b) => (a.id < b.id ? -1 : 1));
+  return found;
+}
+
+function checkpointText(checkpoint: Checkpoint): string {
+  return JSON.stringify(checkpoint);
 }
 
 function parse(text: string | null): Checkpoint | null {

@@ -7,9 +7,9 @@ import type { SendResult } from './send.ts';
 import type { Store, StoredRecord } from './store.ts';
 
 export interface OutboxStatus {
-  /** Number of stored records that wait for the collector. */
+  /** Number of stored records that wait for a collector. */
   readonly waiting: number;
-  /** Number of stored records that the collector refused. */
+  /** Number of stored records that the collector in use refused. */
   readonly refused: number;
   /** The last record accepted, and its address at the collector. */
   readonly delivered: { readonly id: string; readonly url: string | null } | null;
@@ -25,10 +25,16 @@ export interface OutboxStatus {
 const MIN_RETRY_MS = 2_000;
 const MAX_RETRY_MS = 60_000;
 
+export interface Collector {
+  readonly address: string;
+  /** Sends one record. */
+  readonly send: (id: string, record: string) => Promise<SendResult>;
+}
+
 export interface OutboxEnvironment {
   readonly store: Store;
-  /** Sends one record; `null` without a collector. */
-  readonly send: ((id: string, record: string) => Promise<SendResult>) | null;
+  /** Collector in use, if any. */
+  readonly collector: Collector | null;
   /** Calls the function after the delay (ms). */
   readonly schedule: (act: () => void, ms: number) => void;
 }
@@ -50,21 +56,31 @@ export class Outbox {
   }
 
   /**
-   * Stores a record and starts to send. The record outlives the page once the promise resolves.
+   * Stores a record and starts to send.
+   *
+   * @returns whether the record now outlives the page
    */
-  async add(id: string, record: string): Promise<void> {
+  async add(id: string, record: string): Promise<boolean> {
     const stored: StoredRecord = { id, record, refused: null };
-    await this.#environment().store.put(stored);
+    const isDurable = await this.#environment().store.put(stored);
     void this.flush();
+    return isDurable;
   }
 
-  /** Sends all stored records now, including those added before it returns. */
+  /** Sends all waiting records now, including those added before it returns. */
   flush(): Promise<void> {
     this.#passRequested = true;
     this.#sending ??= this.#runPasses().finally(() => {
       this.#sending = undefined;
     });
     return this.#sending;
+  }
+
+  /** Sends all stored records now, also refused ones: a person may have corrected the collector. */
+  async sendAgain(): Promise<void> {
+    const { store } = this.#environment();
+    for (const stored of await store.all()) if (stored.refused !== null) await store.put({ ...stored, refused: null });
+    await this.flush();
   }
 
   async #runPasses(): Promise<void> {
@@ -75,12 +91,15 @@ export class Outbox {
   }
 
   async #sendAll(): Promise<void> {
-    const { store, send, schedule } = this.#environment();
+    const { store, schedule } = this.#environment();
     const timer = ++this.#timer;
-    let unreachable = false;
+    /** Address of the collector that did not answer. */
+    let unreachable: string | null = null;
     for (const stored of await store.all()) {
-      if (stored.refused !== null || send === null || unreachable) continue;
-      const result = await send(stored.id, stored.record);
+      // A person may have changed the collector since the record before.
+      const { collector } = this.#environment();
+      if (collector === null || collector.address === unreachable || isRefused(stored, collector)) continue;
+      const result = await collector.send(stored.id, stored.record);
       if (result.kind === 'accepted') {
         await store.remove(stored.id);
         this.#delivered = { id: stored.id, url: result.url };
@@ -88,20 +107,28 @@ export class Outbox {
         this.#retryMs = MIN_RETRY_MS;
       } else {
         this.#reason = result.reason;
-        if (result.kind === 'refused') await store.put({ ...stored, refused: result.reason });
-        else unreachable = true;
+        if (result.kind === 'refused') {
+          const refused = { collector: collector.address, reason: result.reason };
+          await store.put({ ...stored, refused });
+        } else unreachable = collector.address;
       }
     }
     const left = await store.all();
-    const waiting = left.filter(({ refused }) => refused === null).length;
-    const retryMs = unreachable ? this.#retryMs : null;
-    if (unreachable) {
+    const { collector } = this.#environment();
+    const refused = left.filter((stored) => isRefused(stored, collector)).length;
+    const waiting = left.length - refused;
+    const retryMs = unreachable === null ? null : this.#retryMs;
+    if (retryMs !== null) {
       this.#retryMs = Math.min(this.#retryMs * 2, MAX_RETRY_MS);
       schedule(() => {
         if (timer === this.#timer) void this.flush();
-      }, retryMs ?? 0);
+      }, retryMs);
     }
-    const refused = left.length - waiting;
     this.#onStatus({ waiting, refused, delivered: this.#delivered, reason: this.#reason, retryMs });
   }
+}
+
+/** Whether this collector refused the record for good; another one may accept it. */
+function isRefused({ refused }: StoredRecord, collector: Collector | null): boolean {
+  return collector !== null && refused?.collector === collector.address;
 }

@@ -23,14 +23,7 @@ const MAX_REASON_CHARS = 200;
 export async function send(collector: URL, id: string, record: string, token: string): Promise<SendResult> {
   let response: Response;
   try {
-    response = await fetch(collector, {
-      method: 'POST',
-      headers: headers(token),
-      body: record,
-      // A redirect would take the record to an address that nobody confirmed.
-      redirect: 'error',
-      signal: AbortSignal.timeout(RESPONSE_TIMEOUT_MS),
-    });
+    response = await fetch(collector, { ...post(record, token), signal: AbortSignal.timeout(RESPONSE_TIMEOUT_MS) });
   } catch (error) {
     return { kind: 'retry', reason: error instanceof Error ? error.message : String(error) };
   }
@@ -40,29 +33,30 @@ export async function send(collector: URL, id: string, record: string, token: st
   if (response.ok) return { kind: 'retry', reason: `${response.status}, but the answer does not name the session` };
   const given = (stringMember(body, 'error') ?? response.statusText).slice(0, MAX_REASON_CHARS);
   const reason = [`${response.status}`, given].filter(Boolean).join(' ');
-  // RFC 9110: 408 and 429 are temporary. A web server without a collector answers 404 or 405, and
-  // a missing token 401 or 403: the viewer can correct the settings, so those are retried too.
-  const temporary = response.status >= 500 || [401, 403, 404, 405, 408, 429].includes(response.status);
+  // RFC 9110: 408 and 429 are temporary. A web server without a collector answers 404 or 405, a
+  // missing token 401 or 403, and an unknown host name 421: a person can correct these settings.
+  const temporary = response.status >= 500 || [401, 403, 404, 405, 408, 421, 429].includes(response.status);
   return temporary ? { kind: 'retry', reason } : { kind: 'refused', reason };
 }
 
 /**
  * Sends a record while the page unloads, without waiting for the answer. Browsers limit such a
- * request to 64 KiB; the next page sends larger records.
+ * request to 64 KiB, and old ones abort it with the page; the next page sends those records.
  */
 export function sendOnUnload(collector: URL, record: string, token: string): void {
-  const type = 'application/json';
-  // Prefer a beacon: not every browser supports `keepalive`. A beacon cannot carry a token.
-  if (token === '') navigator.sendBeacon(collector, new Blob([record], { type }));
-  else {
-    const options = { method: 'POST', body: record, keepalive: true, redirect: 'error' } as const;
-    fetch(collector, { ...options, headers: headers(token) }).catch(() => {});
-  }
+  // Not a beacon: it follows redirects and cannot carry a token.
+  fetch(collector, { ...post(record, token), keepalive: true }).catch(() => {});
 }
 
-function headers(token: string): { [name: string]: string } {
+function post(record: string, token: string): RequestInit {
   const type = { 'Content-Type': 'application/json' };
-  return token === '' ? type : { ...type, Authorization: `Bearer ${token}` };
+  return {
+    method: 'POST',
+    headers: token === '' ? type : { ...type, Authorization: `Bearer ${token}` },
+    body: record,
+    // A redirect would take the record to an address that nobody confirmed.
+    redirect: 'error',
+  };
 }
 
 /** Returns the address of a session's page if it is on the collector's origin. */

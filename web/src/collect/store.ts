@@ -1,4 +1,4 @@
-/** Store of session records that a collector has not accepted yet. It outlives the page. */
+/** Store of session records that a collector has not accepted yet. */
 
 /** A session record waiting for delivery; the object is stored in IndexedDB as it is. */
 export interface StoredRecord {
@@ -8,12 +8,19 @@ export interface StoredRecord {
    * id.
    */
   readonly record: string;
-  /** Reason given by the collector for a final refusal; a refused record is not sent again. */
-  readonly refused: string | null;
+  /** Last final refusal; that collector does not get the record again. */
+  readonly refused: Refusal | null;
+}
+
+export interface Refusal {
+  /** Address of the collector. */
+  readonly collector: string;
+  readonly reason: string;
 }
 
 export interface Store {
-  put(record: StoredRecord): Promise<void>;
+  /** Returns whether the record outlives the page once it is stored. */
+  put(record: StoredRecord): Promise<boolean>;
   /** Returns all records, ordered by id. */
   all(): Promise<StoredRecord[]>;
   remove(id: string): Promise<void>;
@@ -37,6 +44,7 @@ export function memoryStore(): Store {
   return {
     async put(record) {
       records.set(record.id, record);
+      return false;
     },
     async all() {
       return [...records.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
@@ -57,7 +65,10 @@ function databaseStore(database: IDBDatabase): Store {
       act(transaction.objectStore(OBJECT_STORE));
     });
   return {
-    put: (record) => change((objects) => objects.put(record)),
+    put: async (record) => {
+      await change((objects) => objects.put(record));
+      return true;
+    },
     remove: (id) => change((objects) => objects.delete(id)),
     all: () =>
       result(database.transaction(OBJECT_STORE).objectStore(OBJECT_STORE).getAll() as IDBRequest<StoredRecord[]>),

@@ -16,6 +16,7 @@ import {
   type Session,
   type SessionHeader,
 } from './record.ts';
+import { shorten } from './text.ts';
 
 /** Description of a session before playback. */
 export type SessionOptions = Pick<SessionHeader, 'id' | 'label' | 'settings' | 'versions' | 'rule' | 'viewing'> & {
@@ -36,7 +37,8 @@ const MAX_SAMPLES = 4000;
 
 export class LiveSession implements PlayerListener {
   readonly start: number;
-  readonly #options: SessionOptions;
+  readonly #startedAt: string;
+  #options: SessionOptions;
   readonly #phases: PhaseTracker;
   readonly #frames = new FrameTracker();
   readonly #log = {
@@ -61,6 +63,8 @@ export class LiveSession implements PlayerListener {
   constructor(options: SessionOptions, start: number, onChange: () => void) {
     this.#options = options;
     this.start = start;
+    // `performance.timeOrigin` is no base: the wall clock may have been set, or the device suspended, since.
+    this.#startedAt = new Date(Date.now() - (performance.now() - start)).toISOString();
     this.#phases = new PhaseTracker(start);
     this.#onChange = onChange;
   }
@@ -72,6 +76,11 @@ export class LiveSession implements PlayerListener {
 
   get id(): string {
     return this.#options.id;
+  }
+
+  /** Gives the session another id, before its record is final. */
+  rename(id: string): void {
+    this.#options = { ...this.#options, id };
   }
 
   get ended(): boolean {
@@ -186,12 +195,12 @@ export class LiveSession implements PlayerListener {
     const media = this.#playback?.mediaInfo();
     return {
       id,
-      started_at: new Date(performance.timeOrigin + this.start).toISOString(),
+      started_at: this.#startedAt,
       player: {
         name: 'tandem-web',
         version,
         engine: media?.engine ?? null,
-        user_agent: navigator.userAgent.slice(0, 512),
+        user_agent: shorten(navigator.userAgent, 512),
       },
       video: {
         url,
@@ -219,7 +228,7 @@ function deviceName(): string | null {
   const { userAgentData } = navigator as { userAgentData?: { readonly platform?: string; readonly mobile?: boolean } };
   const platform = userAgentData?.platform ?? /\(([^;)]*)/.exec(navigator.userAgent)?.[1] ?? '';
   const kind = (userAgentData?.mobile ?? currentDisplay().handheld) ? 'phone' : '';
-  return [platform, kind].filter(Boolean).join(' ').slice(0, 128) || null;
+  return shorten([platform, kind].filter(Boolean).join(' '), 128) || null;
 }
 
 /** Returns the device's time zone, such as `Europe/Berlin`. */

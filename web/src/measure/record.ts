@@ -7,6 +7,7 @@ import { emos } from './emos.ts';
 import { linearQoe } from './linear-qoe.ts';
 import { levels, MOS_MAX, meanStall, mos, stallFrequency, type Viewing } from './mos.ts';
 import type { Phase, Span } from './phase-tracker.ts';
+import { shorten } from './text.ts';
 
 export interface Session {
   readonly format: 'tandem-session/2';
@@ -261,7 +262,7 @@ export interface PlayedSegment {
 }
 
 /** Limits of docs/reference/session.md. */
-const LIMITS = { url: 4096, title: 512, message: 1000, errors: 1000, segments: 20_000 } as const;
+const LIMITS = { url: 4096, title: 512, label: 200, message: 1000, errors: 1000, segments: 20_000 } as const;
 
 /** Minimum length of a played part (s). Shorter ones come from rounding at the segment's edges. */
 const MIN_PLAYED_S = 0.02;
@@ -335,8 +336,9 @@ export function buildRecord(
     video: {
       ...header.video,
       url: (header.video.url?.length ?? 0) > LIMITS.url ? null : header.video.url,
-      title: header.video.title?.slice(0, LIMITS.title) ?? null,
+      title: header.video.title === null ? null : shorten(header.video.title, LIMITS.title),
     },
+    label: header.label === null ? null : shorten(header.label, LIMITS.label),
     complete,
     ...outcome(complete, log.errors),
     duration_s: since(end),
@@ -368,7 +370,7 @@ function outcome(complete: boolean, errors: readonly PlayerError[]): Pick<Sessio
   if (complete) return { state: 'finished', reason: null };
   const error = errors.findLast(({ fatal }) => fatal);
   if (error === undefined) return { state: 'left', reason: null };
-  const reason = { kind: error.kind ?? 'other', message: error.message.slice(0, LIMITS.message) };
+  const reason = { kind: error.kind ?? 'other', message: shorten(error.message, LIMITS.message) };
   return { state: 'failed', reason };
 }
 
@@ -447,7 +449,7 @@ function errorRecord(
   return {
     // Keep an error reported after the end: it may be the cause of the end.
     at_s: since(Math.min(at, end)),
-    message: message.slice(0, LIMITS.message),
+    message: shorten(message, LIMITS.message),
     segment,
     // A request without a response reports status 0.
     status: status !== null && status >= 100 ? status : null,

@@ -1,14 +1,17 @@
 /** Entry point of the page: connects the form, the player, the KPI panel and the collector. */
 
 import { AgentLink, type BufferReport } from '../collect/agent-link.ts';
-import { abandonedSessions, removeCheckpoint, writeCheckpoint } from '../collect/checkpoint.ts';
+import { CheckpointWriter, recoverAbandoned, removeCheckpoint } from '../collect/checkpoint.ts';
 import { Destination } from '../collect/destination.ts';
+import { lazyStorage } from '../collect/lazy-storage.ts';
 import { Outbox, type OutboxStatus } from '../collect/outbox.ts';
 import { send, sendOnUnload } from '../collect/send.ts';
-import { openStore } from '../collect/store.ts';
+import { holdSessionLock, lockedSessions } from '../collect/session-lock.ts';
+import { openStore, type Store } from '../collect/store.ts';
 import { currentDisplay, LiveSession } from '../measure/live.ts';
 import type { Phase, Span } from '../measure/phase-tracker.ts';
 import type { State } from '../measure/record.ts';
+import { recordText } from '../measure/record-text.ts';
 import { DashPlayback } from '../play/dash.ts';
 import { FilePlayback } from '../play/file.ts';
 import type { Playback } from '../play/playback.ts';
@@ -89,10 +92,7 @@ const query = new URLSearchParams(location.search);
 let enteredSettings = parseSettings(storedSettings(), DEFAULTS);
 let settings = parseSettings(Object.fromEntries(query), enteredSettings);
 const destination = new Destination({
-  storage: {
-    getItem: (key) => localStorage.getItem(key),
-    setItem: (key, value) => localStorage.setItem(key, value),
-  },
+  storage: lazyStorage,
   base: document.baseURI,
   linked: query.get('collector'),
   mayAsk: window.top === window,
@@ -102,6 +102,8 @@ const agent = new AgentLink((text) => {
 });
 let session: LiveSession | undefined;
 let playback: Playback | undefined;
+const checkpoints = new CheckpointWriter(lazyStorage);
+let releaseSessionLock = () => {};
 let lastRender = 0;
 let lastCheckpoint = 0;
 
@@ -130,6 +132,7 @@ function startSession(source: Source, title: string | null, start: number, muted
     () => onSessionChange(live),
   );
   session = live;
+  releaseSessionLock = holdSessionLock(id);
   page.playbackError.hidden = true;
   page.delivery.textContent = '';
   page.stop.disabled = false;
@@ -176,6 +179,8 @@ function onSessionChange(live: LiveSession): void {
 
 function onSessionEnd(live: LiveSession): void {
   page.stop.disabled = true;
+  const record = writeCheckpoint(live, true);
+  releaseSessionLock();
   const { kpis, state } = live.record();
   const outcome = { finished: 'The video has ended.', left: 'The session has ended.', failed: 'The session failed.' };
   const { mos, mos_max } = kpis.mok;
@@ -185,10 +190,10 @@ function onSessionEnd(live: LiveSession): void {
     page.playbackError.textContent = `Playback failed: ${live.fatalError}`;
     page.playbackError.hidden = false;
   }
-  const record = JSON.stringify(live.record());
-  writeCheckpoint(localStorage, { id: live.id, record }, true, Date.now());
   outbox.add(live.id, record).then(
-    () => removeCheckpoint(localStorage, live.id),
+    (isDurable) => {
+      if (isDurable) removeCheckpoint(lazyStorage, live.id);
+    },
     () => {
       // The database failed; the next page recovers the checkpoint.
     },
@@ -201,6 +206,19 @@ function onSessionEnd(live: LiveSession): void {
     playback?.stop();
     playback = undefined;
   });
+}
+
+/** Writes a checkpoint of the session; returns its record as text. */
+function writeCheckpoint(live: LiveSession, last: boolean): string {
+  if (checkpoints.isRecovered(live.id)) {
+    // The collector would refuse another record of the same id.
+    live.rename(newSessionId());
+    releaseSessionLock();
+    releaseSessionLock = holdSessionLock(live.id);
+  }
+  const record = recordText(live.record());
+  checkpoints.write({ id: live.id, record }, last, Date.now());
+  return record;
 }
 
 /** @param now reports at once, as at a change of phase */
@@ -300,24 +318,32 @@ setInterval(() => {
   const now = performance.now();
   if (now - lastCheckpoint >= CHECKPOINT_INTERVAL_MS) {
     lastCheckpoint = now;
-    writeCheckpoint(localStorage, { id: live.id, record: JSON.stringify(live.record()) }, false, Date.now());
+    writeCheckpoint(live, false);
   }
 }, RENDER_INTERVAL_MS);
 
 // ---------------------------------------------------------------- collector
 
-const store = openStore();
+const database = openStore();
+const store: Store = {
+  ...database,
+  remove: async (id) => {
+    await database.remove(id);
+    // Without a database, the checkpoint is the copy that outlives the page.
+    removeCheckpoint(lazyStorage, id);
+  },
+};
 const outbox = new Outbox(() => {
   const { url, token } = destination;
   return {
     store,
-    send: url === null ? null : (id, record) => send(url, id, record, token),
+    collector: url === null ? null : { address: url.href, send: (id, record) => send(url, id, record, token) },
     schedule: (act, ms) => setTimeout(act, ms),
   };
 }, showOutboxStatus);
 
 function showOutboxStatus({ waiting, refused, delivered, reason, retryMs }: OutboxStatus): void {
-  page.sendStored.hidden = waiting === 0 || destination.url === null;
+  page.sendStored.hidden = waiting + refused === 0 || destination.url === null;
   page.delivery.replaceChildren();
   if (delivered !== null && delivered.id === session?.id) {
     page.delivery.append('Session delivered to the collector');
@@ -343,10 +369,9 @@ function showOutboxStatus({ waiting, refused, delivered, reason, retryMs }: Outb
 
 /** Moves the checkpoints of abandoned sessions to the outbox, and sends all stored records. */
 async function recoverAbandonedSessions(): Promise<void> {
-  for (const { id, record } of abandonedSessions(localStorage, Date.now())) {
-    if (id === session?.id && !session.ended) continue;
-    await store.put({ id, record, refused: null });
-    removeCheckpoint(localStorage, id);
+  for (const { id, record } of recoverAbandoned(lazyStorage, Date.now(), await lockedSessions())) {
+    const isDurable = await store.put({ id, record, refused: null });
+    if (isDurable) removeCheckpoint(lazyStorage, id);
   }
   await outbox.flush();
 }
@@ -357,13 +382,13 @@ addEventListener('pagehide', () => {
   // Ending the session writes its checkpoint first; sending may fail during unload.
   endSession();
   const { url, token } = destination;
-  if (url !== null) sendOnUnload(url, JSON.stringify(live.record()), token);
+  if (url !== null) sendOnUnload(url, recordText(live.record()), token);
 });
 addEventListener('pageshow', (event) => {
   if (event.persisted) void recoverAbandonedSessions();
 });
 addEventListener('online', () => void outbox.flush());
-page.sendStored.addEventListener('click', () => void outbox.flush());
+page.sendStored.addEventListener('click', () => void outbox.sendAgain());
 
 // ---------------------------------------------------------------- forms
 

@@ -2,6 +2,7 @@
  * Settings of the page. The query string overrides stored settings, which override the defaults.
  */
 
+import { shorten } from '../measure/text.ts';
 import type { Rule } from '../play/dash.ts';
 
 export interface Settings {
@@ -33,7 +34,7 @@ export function parseSettings(from: { readonly [name: string]: unknown }, base: 
     maxBuffer: seconds >= 2 && seconds <= 600 ? seconds : base.maxBuffer,
     cmcd: choice(from.cmcd, ['query', 'header', 'off'], base.cmcd),
     catalogue: text(from.catalogue, base.catalogue),
-    label: text(from.label, base.label).slice(0, 200),
+    label: shorten(text(from.label, base.label), 200),
   };
 }
 

@@ -13,6 +13,7 @@ import { GapJumps } from './gap.ts';
 import { InFlight } from './in-flight.ts';
 import { bufferAhead, mediaError, mediaErrorKind, observeMedia } from './media.ts';
 import type { MediaInfo, Playback, PlayerListener, PlayerStatus } from './playback.ts';
+import { fromWallClock, readClocks, requestTimes } from './wall-clock.ts';
 
 export interface DashOptions {
   /** Session and content id, for CMCD. */
@@ -58,6 +59,8 @@ export class DashPlayback implements Playback {
   readonly #inFlight = new InFlight();
   /** Index of the level on the screen. */
   #level: number | null = null;
+  /** Arrival of the last segment, on the clock of `performance.now()`. */
+  #lastArrived = 0;
   #stopped = false;
 
   constructor(video: HTMLVideoElement, url: string, options: DashOptions, listener: PlayerListener) {
@@ -158,8 +161,8 @@ export class DashPlayback implements Playback {
     const representation = this.#representations[level];
     if (representation === undefined) return;
     this.#segmentDuration = Math.max(this.#segmentDuration ?? 0, request.duration);
-    const asked = toPerformanceTime(request.startDate);
-    const arrived = toPerformanceTime(request.endDate ?? new Date());
+    const times = requestTimes(request, this.#lastArrived, readClocks());
+    this.#lastArrived = times.arrived;
     const end = request.startTime + request.duration;
     const ahead = bufferAhead(this.#video);
     const isContiguous = Math.abs(this.#video.currentTime + ahead - request.startTime) < 0.1;
@@ -170,9 +173,7 @@ export class DashPlayback implements Playback {
       bytes: request.bytesTotal || request.bytesLoaded,
       position: request.startTime,
       duration: request.duration,
-      asked,
-      firstByte: Math.min(toPerformanceTime(request.firstByteDate ?? request.startDate), arrived),
-      arrived,
+      ...times,
       // The element's buffer does not include the segment yet. A segment that does not start at
       // the end of the buffer does not extend it.
       buffer: isContiguous || ahead === 0 ? Math.max(end - this.#video.currentTime, 0) : ahead,
@@ -194,12 +195,13 @@ export class DashPlayback implements Playback {
     this.#inFlight.remove(request);
     const level = this.#levelOf(request);
     if (request.mediaType !== 'video' || level < 0) return;
+    const now = readClocks();
     this.#listener.onAbandoned({
       segment: request.index,
       level,
       bytes: request.bytesLoaded || 0,
-      asked: toPerformanceTime(request.startDate),
-      at: performance.now(),
+      asked: fromWallClock(request.startDate, now),
+      at: now.monotonic,
     });
   }
 
@@ -280,9 +282,4 @@ function qualityLevel(representation: Representation): QualityLevel {
     width: width > 0 ? width : null,
     height: height > 0 ? height : null,
   };
-}
-
-/** Converts a wall-clock time of dash.js to the clock of `performance.now()`. */
-function toPerformanceTime(date: Date): number {
-  return date.getTime() - performance.timeOrigin;
 }

@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import type { Session } from '../../src/measure/record.ts';
 import { schemaErrors } from '../session-schema.ts';
-import type { TestServer } from './test-server.ts';
+import { TestServer } from './test-server.ts';
 
 const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(existsSync);
 
@@ -51,6 +51,34 @@ export interface Opened {
   readonly context: BrowserContext;
   readonly page: Page;
   readonly errors: string[];
+}
+
+export type Visit = (page: Page, server: TestServer) => Promise<void>;
+
+/**
+ * Runs a test with its own server and page; an uncaught exception in the page fails the test.
+ *
+ * @param folders those of the server
+ */
+export async function visitPage(
+  browser: Browser,
+  folders: { readonly [path: string]: string },
+  act: Visit,
+  options: Parameters<Browser['newContext']>[0] = {},
+): Promise<void> {
+  const server = await TestServer.start(folders);
+  const { page, context, errors } = await open(browser, options);
+  // A directive of the page's policy that blocks its own work is an error too.
+  page.on('console', (message) => {
+    if (message.text().includes('Content Security Policy')) errors.push(message.text());
+  });
+  try {
+    await act(page, server);
+    assert.deepEqual(errors, []);
+  } finally {
+    await context.close();
+    await server.stop();
+  }
 }
 
 /** Opens the player's page and plays a video. */

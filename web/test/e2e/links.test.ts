@@ -155,6 +155,24 @@ describe('a hostile link', { skip: hasChromium ? false : 'needs Chromium', concu
     });
   });
 
+  test('redirects the record of a page that is left: it is not sent on', async () => {
+    await visit(async (page, own, evil) => {
+      own.profile = (path) => (path === MISSING ? { delayMs: 60_000 } : {});
+      own.redirect = `${evil.origin}/api/sessions`;
+      await page.goto(own.origin);
+      await page.getByLabel('Address of').fill(MISSING);
+      await page.getByRole('button', { name: 'Play', exact: true }).click();
+      await page.locator('#phase[data-phase=loading]').waitFor();
+      await page.goto('about:blank');
+      while (own.redirected === 0) await page.waitForTimeout(50);
+      // The next page sends the record to the collector itself.
+      own.redirect = null;
+      await page.goto(own.origin);
+      while (own.posted.length === 0) await page.waitForTimeout(50);
+      assert.deepEqual(evil.posted, []);
+    });
+  });
+
   test('in a frame cannot ask for a collector', async () => {
     await visit(async (page, own, evil) => {
       const link = `${own.origin}/?collector=${encodeURIComponent(`${evil.origin}/api/sessions`)}`;

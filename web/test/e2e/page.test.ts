@@ -6,7 +6,7 @@ import { after, before, describe, test } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
 import type { P1203 } from '../../src/measure/p1203.ts';
 import type { Session } from '../../src/measure/record.ts';
-import { hasChromium, launch, open, play, postedSession } from './browser.ts';
+import { hasChromium, launch, play, postedSession, type Visit, visitPage } from './browser.ts';
 import {
   assertWithin,
   certainFreezes,
@@ -18,7 +18,7 @@ import {
   observeScreen,
   withoutHiccups,
 } from './screen-observer.ts';
-import { TestServer } from './test-server.ts';
+import type { TestServer } from './test-server.ts';
 import { hasFfmpeg, testVideo, type VideoOptions } from './test-video.ts';
 import { timedTrial } from './timed-trial.ts';
 import { DELAY_MS, mockApiScript, STEP_MS } from './youtube-mock.ts';
@@ -28,8 +28,6 @@ const skip = hasChromium && hasFfmpeg ? false : 'needs Chromium and ffmpeg';
 const VIDEO: VideoOptions = { seconds: 12, segmentSeconds: 1, fps: 50, kbps: [200, 600], audio: false };
 const API_URL = 'https://www.youtube.com/iframe_api';
 const MANIFEST = '/video/manifest.mpd';
-/** Fails at once, while dash.js retries a missing manifest. */
-const MISSING_FILE = '/video/none.mp4';
 
 /** Sends a file slightly faster than it plays, with two interruptions. */
 const INTERRUPTED = {
@@ -49,24 +47,7 @@ describe('the page', { skip, concurrency: 2 }, () => {
   });
   after(() => browser?.close());
 
-  /**
-   * Runs a test with its own server and page; an uncaught exception in the page fails the test.
-   */
-  async function visit(act: (page: Page, server: TestServer) => Promise<void>, options = {}): Promise<void> {
-    const server = await TestServer.start({ '/video/': folder, '/': 'dist' });
-    const { page, context, errors } = await open(browser, options);
-    // A directive of the page's policy that blocks its own work is an error too.
-    page.on('console', (message) => {
-      if (message.text().includes('Content Security Policy')) errors.push(message.text());
-    });
-    try {
-      await act(page, server);
-      assert.deepEqual(errors, []);
-    } finally {
-      await context.close();
-      await server.stop();
-    }
-  }
+  const visit = (act: Visit, options = {}) => visitPage(browser, { '/video/': folder, '/': 'dist' }, act, options);
 
   test('stall open at the end of the session ends there and is marked open', async (t) => {
     await timedTrial(t, () =>
@@ -214,6 +195,44 @@ describe('the page', { skip, concurrency: 2 }, () => {
     });
   });
 
+  test('steps of the wall clock change no time in the record but its start', async () => {
+    await visit(async (page, server) => {
+      await page.addInitScript(() => {
+        const SystemDate = Date;
+        const clock = Object.assign(globalThis, { clockOffsetMs: 0 });
+        globalThis.Date = class extends SystemDate {
+          constructor(...given: unknown[]) {
+            super(...((given.length === 0 ? [SystemDate.now() + clock.clockOffsetMs] : given) as [number]));
+          }
+          static override now() {
+            return SystemDate.now() + clock.clockOffsetMs;
+          }
+        } as DateConstructor;
+      });
+      server.profile = (path) => (path.includes('chunk-') ? { delayMs: 50, kbps: 3000 } : {});
+      await page.goto(`${server.origin}/?maxBuffer=4`);
+      // The page has been open during a suspend, which `performance.now()` does not count.
+      const before = (await page.evaluate('(globalThis.clockOffsetMs = 3_600_000, Date.now())')) as number;
+      await page.getByLabel('Address of').fill(`${server.origin}${MANIFEST}`);
+      await page.getByRole('button', { name: 'Play', exact: true }).click();
+      await page.waitForFunction(() => (document.querySelector('video')?.currentTime ?? 0) > 2);
+      const after = (await page.evaluate('Date.now()')) as number;
+      await page.evaluate('globalThis.clockOffsetMs -= 2000');
+      const session = await postedSession(page, server);
+      const started = Date.parse(session.started_at);
+      assert.ok(before <= started && started <= after, session.started_at);
+      assert.equal(new Set(session.segments.map(({ segment }) => segment)).size, VIDEO.seconds);
+      assert.notEqual(session.kpis.mean_bitrate_kbps, null);
+      const times = session.segments.map(({ asked_s, first_byte_s, arrived_s }) => [asked_s, first_byte_s, arrived_s]);
+      for (const inOrder of [...times, times.map(([, , arrived]) => arrived ?? 0)])
+        assert.deepEqual(
+          inOrder,
+          inOrder.toSorted((a, b) => a - b),
+          JSON.stringify(times),
+        );
+    });
+  });
+
   test('record is saved as JSON and as P.1203 input', async () => {
     await visit(async (page, server) => {
       await play(page, server, MANIFEST);
@@ -232,85 +251,6 @@ describe('the page', { skip, concurrency: 2 }, () => {
       assert.deepEqual(input.I23.stalling[0], [0, session.kpis.initial_load_s]);
       assert.equal(input.I23.stalling.length, 1 + session.stalls.length);
       assert.equal(input.I13.segments[0]?.resolution, '320x180');
-    });
-  });
-
-  test('collector gets the record once after an outage', async () => {
-    await visit(async (page, server) => {
-      server.collector = 'down';
-      await play(page, server, MISSING_FILE);
-      await page.getByText('1 session stored in this browser').waitFor();
-      server.collector = 503;
-      await page.reload();
-      await page.getByText('1 session stored in this browser').waitFor();
-      assert.deepEqual(
-        server.posted.filter(({ status }) => status < 300),
-        [],
-      );
-      server.collector = 'up';
-      // The page retries by itself.
-      await page.getByText('stored in this browser').waitFor({ state: 'hidden', timeout: 30_000 });
-      const accepted = server.posted.filter(({ status }) => status < 300);
-      assert.deepEqual(
-        accepted.map(({ status }) => status),
-        [201],
-      );
-      await page.reload();
-      await page.waitForTimeout(500);
-      assert.equal(server.posted.filter(({ status }) => status < 300).length, 1);
-    });
-  });
-
-  test('refused record stays stored and is not sent again', async () => {
-    await visit(async (page, server) => {
-      server.collector = 422;
-      await play(page, server, MISSING_FILE);
-      await page.getByText('refused by the collector').waitFor();
-      server.collector = 'up';
-      await page.reload();
-      await page.getByText('refused by the collector').waitFor();
-      assert.deepEqual(
-        server.posted.map(({ status }) => status),
-        [422],
-      );
-    });
-  });
-
-  test('collector gets its token, also from an unloading page', async () => {
-    await visit(async (page, server) => {
-      server.token = 'a secret';
-      await play(page, server, MISSING_FILE);
-      await page.getByText('1 session stored in this browser').waitFor();
-      await page.getByText('Settings').click();
-      await page.getByLabel('Collector token').fill('a secret');
-      await page.keyboard.press('Tab');
-      await page.getByText('Session delivered to the collector').waitFor();
-      await page.getByLabel('Address of').fill(`${server.origin}${MANIFEST}`);
-      await page.getByRole('button', { name: 'Play', exact: true }).click();
-      await page.locator('#phase[data-phase=playing]').waitFor();
-      await page.goto('about:blank');
-      const acceptedCount = () => server.posted.filter(({ status }) => status === 201).length;
-      while (acceptedCount() < 2) await page.waitForTimeout(50);
-      await page.goto(server.origin);
-      assert.equal(await page.getByLabel('Collector token').inputValue(), '');
-    });
-  });
-
-  test('page closed during playback sends its record, and the next page repeats it', async () => {
-    await visit(async (page, server) => {
-      await play(page, server, MANIFEST);
-      await page.waitForFunction(() => (document.querySelector('video')?.currentTime ?? 0) > 1);
-      await page.goto('about:blank');
-      while (server.posted.length === 0) await page.waitForTimeout(50);
-      const [first] = server.posted;
-      const session = JSON.parse(first?.body ?? '') as Session;
-      assert.equal(first?.status, 201);
-      assert.equal(session.complete, false);
-      assert.ok(session.played_s > 0.9, `${session.played_s} s played`);
-      await page.goto(server.origin);
-      while (server.posted.length === 1) await page.waitForTimeout(50);
-      assert.equal(server.posted[1]?.status, 200);
-      assert.equal(server.posted[1]?.body, first?.body);
     });
   });
 

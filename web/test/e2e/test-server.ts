@@ -79,7 +79,9 @@ export class TestServer {
   answer: { readonly id?: string; readonly url?: string } = {};
   /** Address to which the collector redirects. */
   redirect: string | null = null;
-  /** Pages of all origins may use the collector. */
+  /** Number of redirected posts. */
+  redirected = 0;
+  /** Pages of all origins may use the collector, also with credentials. */
   allowsOrigins = false;
   readonly #folders: readonly (readonly [string, string])[];
   readonly #extra = new Map<string, { type: string; body: string }>();
@@ -144,7 +146,9 @@ export class TestServer {
     const asked = now();
     const { pathname, search } = new URL(request.url ?? '/', 'http://server');
     if (this.allowsOrigins) {
-      response.setHeader('Access-Control-Allow-Origin', '*');
+      // A request with credentials needs the origin by name.
+      response.setHeader('Access-Control-Allow-Origin', request.headers.origin ?? '*');
+      response.setHeader('Access-Control-Allow-Credentials', 'true');
       response.setHeader('Access-Control-Allow-Headers', 'Authorization, Content-Type');
     }
     if (pathname === '/api/sessions' && request.method === 'OPTIONS') {
@@ -258,6 +262,7 @@ export class TestServer {
       return;
     }
     if (this.redirect !== null) {
+      this.redirected += 1;
       response.writeHead(307, { Location: this.redirect }).end();
       return;
     }

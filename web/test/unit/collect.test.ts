@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { abandonedSessions, removeCheckpoint, writeCheckpoint } from '../../src/collect/checkpoint.ts';
+import { CheckpointWriter, recoverAbandoned, removeCheckpoint } from '../../src/collect/checkpoint.ts';
 import { Destination, parseCollector } from '../../src/collect/destination.ts';
 import { Outbox, type OutboxStatus } from '../../src/collect/outbox.ts';
 import type { SendResult } from '../../src/collect/send.ts';
@@ -10,6 +10,7 @@ import { memoryStore } from '../../src/collect/store.ts';
 function createOutbox(answer: (record: string) => SendResult) {
   const store = memoryStore();
   const sent: string[] = [];
+  const collector = { address: COLLECTOR };
   const timers: { act: () => void; ms: number }[] = [];
   const statuses: OutboxStatus[] = [];
   const send = async (_id: string, record: string) => {
@@ -17,11 +18,17 @@ function createOutbox(answer: (record: string) => SendResult) {
     return answer(record);
   };
   const outbox = new Outbox(
-    () => ({ store, send, schedule: (act, ms) => timers.push({ act, ms }) }),
+    () => ({
+      store,
+      collector: { address: collector.address, send },
+      schedule: (act, ms) => timers.push({ act, ms }),
+    }),
     (status) => statuses.push(status),
   );
-  return { outbox, store, sent, timers, statuses };
+  return { outbox, store, sent, timers, statuses, collector };
 }
+
+const COLLECTOR = 'https://collector.example/api/sessions';
 
 const RETRY: SendResult = { kind: 'retry', reason: 'connection refused' };
 const ACCEPTED: SendResult = { kind: 'accepted', url: null };
@@ -66,7 +73,59 @@ test('refused record stays stored, is not sent again and does not block others',
   await outbox.flush();
   await outbox.flush();
   assert.deepEqual(sent.filter((record) => record === '1').length, 1);
-  assert.deepEqual(await store.all(), [{ id: 'a', record: '1', refused: '422 no' }]);
+  assert.deepEqual(await store.all(), [{ id: 'a', record: '1', refused: { collector: COLLECTOR, reason: '422 no' } }]);
+});
+
+test('record refused by one collector is sent to another', async () => {
+  let answer: SendResult = { kind: 'refused', reason: '413 too large' };
+  const { outbox, store, sent, statuses, collector } = createOutbox(() => answer);
+  await outbox.add('a', '1');
+  await outbox.flush();
+  assert.deepEqual([statuses.at(-1)?.waiting, statuses.at(-1)?.refused], [0, 1]);
+  answer = ACCEPTED;
+  collector.address = 'https://other.example/api/sessions';
+  await outbox.flush();
+  assert.deepEqual(sent, ['1', '1']);
+  assert.deepEqual(await store.all(), []);
+});
+
+test('change of the collector during a pass applies to the next record', async () => {
+  const sent: [string, string][] = [];
+  const store = memoryStore();
+  for (const id of ['a', 'b', 'c']) await store.put({ id, record: id, refused: null });
+  const outbox = new Outbox(
+    () => {
+      const address = sent.length === 0 ? 'https://first.example/' : 'https://second.example/';
+      const send = async (id: string): Promise<SendResult> => {
+        sent.push([address, id]);
+        return ACCEPTED;
+      };
+      return { store, collector: { address, send }, schedule: () => {} };
+    },
+    () => {},
+  );
+  await outbox.flush();
+  assert.deepEqual(sent, [
+    ['https://first.example/', 'a'],
+    ['https://second.example/', 'b'],
+    ['https://second.example/', 'c'],
+  ]);
+});
+
+test('removal of the collector during a pass ends it', async () => {
+  const sent: string[] = [];
+  const store = memoryStore();
+  for (const id of ['a', 'b']) await store.put({ id, record: id, refused: null });
+  const send = async (id: string): Promise<SendResult> => {
+    sent.push(id);
+    return ACCEPTED;
+  };
+  const outbox = new Outbox(
+    () => ({ store, collector: sent.length === 0 ? { address: COLLECTOR, send } : null, schedule: () => {} }),
+    () => {},
+  );
+  await outbox.flush();
+  assert.deepEqual(sent, ['a']);
 });
 
 function memoryStorage(): Storage {
@@ -83,17 +142,47 @@ function memoryStorage(): Storage {
   };
 }
 
+/** Writes a checkpoint as a page of its own. */
+function writeCheckpoint(storage: Storage, id: string, last: boolean): CheckpointWriter {
+  const writer = new CheckpointWriter(storage);
+  writer.write({ id, record: id }, last, 1000);
+  return writer;
+}
+
+/** Returns the ids of the sessions that a page recovers. */
+function recoveredIds(storage: Storage, now: number, locked: readonly string[] = []): string[] {
+  return recoverAbandoned(storage, now, new Set(locked)).map(({ id }) => id);
+}
+
 test('session is abandoned after its last checkpoint or without checkpoints for minutes', () => {
   const storage = memoryStorage();
-  writeCheckpoint(storage, { id: 'ended', record: '1' }, true, 1000);
-  writeCheckpoint(storage, { id: 'running', record: '2' }, false, 1000);
+  writeCheckpoint(storage, 'ended', true);
+  writeCheckpoint(storage, 'running', false);
   storage.setItem('tandem.session.broken', '{');
   storage.setItem('other', 'x');
-  const ids = (now: number) => abandonedSessions(storage, now).map(({ id }) => id);
-  assert.deepEqual(ids(2000), ['ended']);
-  assert.deepEqual(ids(200_000), ['ended', 'running']);
+  assert.deepEqual(recoveredIds(storage, 2000), ['ended']);
+  assert.deepEqual(recoveredIds(storage, 200_000), ['ended', 'running']);
   removeCheckpoint(storage, 'ended');
-  assert.deepEqual(ids(200_000), ['running']);
+  assert.deepEqual(recoveredIds(storage, 200_000), ['running']);
+});
+
+test('session whose page holds its lock is not abandoned, however long the page sleeps', () => {
+  const storage = memoryStorage();
+  writeCheckpoint(storage, 'asleep', false);
+  writeCheckpoint(storage, 'gone', false);
+  assert.deepEqual(recoveredIds(storage, 1e9, ['asleep']), ['gone']);
+  assert.deepEqual(recoveredIds(storage, 1e9), ['asleep', 'gone']);
+});
+
+test('page that slept sees that another one recovered its session', () => {
+  const storage = memoryStorage();
+  const [kept, recovered, removed] = ['kept', 'recovered', 'removed'].map((id) => writeCheckpoint(storage, id, false));
+  recoverAbandoned(storage, 1e9, new Set(['kept']));
+  removeCheckpoint(storage, 'removed');
+  assert.equal(kept?.isRecovered('kept'), false);
+  assert.equal(recovered?.isRecovered('recovered'), true);
+  assert.equal(removed?.isRecovered('removed'), true);
+  assert.equal(removed?.isRecovered('another session of the page'), false);
 });
 
 const BASE = 'https://player.example/watch/';

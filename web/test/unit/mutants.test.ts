@@ -8,7 +8,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { cmcdReport, parseAgent } from '../../src/collect/agent-link.ts';
-import { abandonedSessions } from '../../src/collect/checkpoint.ts';
+import { recoverAbandoned } from '../../src/collect/checkpoint.ts';
 import { Destination } from '../../src/collect/destination.ts';
 import { Outbox, type OutboxStatus } from '../../src/collect/outbox.ts';
 import { send } from '../../src/collect/send.ts';
@@ -56,7 +56,7 @@ test('mutated checkpoints are sessions of text or nothing', () =>
       'tandem.session.good': JSON.stringify(checkpoint),
       [random.text('tandem.other')]: random.json(checkpoint),
     });
-    const found = abandonedSessions(storage, 1e6);
+    const found = recoverAbandoned(storage, 1e6, new Set());
     assert.ok(
       found.some(({ id }) => id === 'good'),
       'a damaged checkpoint hides another',
@@ -207,14 +207,15 @@ test('mutated answers of a collector delete no other session and link to its ori
 /** Sends mutated stored records: each is removed only if it was accepted. */
 async function sendStored(random: Random, answer: () => ReturnType<typeof send>): Promise<void> {
   const store = memoryStore();
-  const kept = random.value({ id: 'a', record: '{"id":"a"}', refused: null });
+  const refused = random.pick([null, { collector: BASE, reason: '422' }]);
+  const kept = random.value({ id: 'a', record: '{"id":"a"}', refused });
   if (typeof kept !== 'object' || kept === null) return;
   await store.put({ ...kept, id: 'a' } as StoredRecord);
   await store.put({ id: 'b', record: '{}', refused: null });
   let status: OutboxStatus | undefined;
   const schedule = () => {};
   const outbox = new Outbox(
-    () => ({ store, send: answer, schedule }),
+    () => ({ store, collector: { address: BASE, send: answer }, schedule }),
     (now) => {
       status = now;
     },

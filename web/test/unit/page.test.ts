@@ -51,6 +51,7 @@ test('invalid settings keep their previous values', () => {
   const given = { rule: 'bola', maxBuffer: '12', cmcd: 'loud', collector: '/c', label: 'x'.repeat(300), nonsense: 1 };
   const found = parseSettings(given, DEFAULTS);
   assert.deepEqual(found, { ...DEFAULTS, rule: 'bola', maxBuffer: 12, label: 'x'.repeat(200) });
+  assert.equal(parseSettings({ label: `${'x'.repeat(199)}😀` }, DEFAULTS).label, 'x'.repeat(199));
   for (const maxBuffer of ['', '0', '-5', '1e9', 'many', null])
     assert.equal(parseSettings({ maxBuffer }, DEFAULTS).maxBuffer, 30);
 });

@@ -8,8 +8,10 @@ import {
   type LoadedSegment,
   type PlayerLog,
   playedSegments,
+  type Session,
   type SessionHeader,
 } from '../../src/measure/record.ts';
+import { MAX_RECORD_BYTES, recordText } from '../../src/measure/record-text.ts';
 import { schemaErrors } from '../session-schema.ts';
 
 const HEADER: SessionHeader = {
@@ -200,4 +202,35 @@ test('long values are truncated to the limits of the record', () => {
   }));
   const video = { ...HEADER.video, url: `http://host/${'x'.repeat(5000)}`, title: 'x'.repeat(5000) };
   assert.deepEqual(schemaErrors(buildRecord({ ...HEADER, video }, START, SPANS, true, { ...EMPTY_LOG, errors })), []);
+});
+
+test('texts are cut between characters, and halves of surrogate pairs are replaced', () => {
+  const errors = [{ at: START + 1, message: `${'x'.repeat(999)}😀`, segment: null, status: 0, fatal: true }];
+  const header = {
+    ...HEADER,
+    label: `\udc00${'x'.repeat(198)}😀`,
+    video: { ...HEADER.video, title: `\ud83d ${'x'.repeat(509)}😀` },
+  };
+  const session = buildRecord(header, START, SPANS, false, { ...EMPTY_LOG, errors });
+  assert.deepEqual(schemaErrors(session), []);
+  assert.equal(session.label, `\ufffd${'x'.repeat(198)}`);
+  assert.equal(session.video.title, `\ufffd ${'x'.repeat(509)}`);
+  assert.deepEqual([session.reason?.message, session.errors[0]?.message], ['x'.repeat(999), 'x'.repeat(999)]);
+});
+
+test('record of a long session has at most the bytes that a collector accepts', () => {
+  const seconds = 20_000 * 3;
+  const segments = Array.from({ length: 20_000 }, (_, index) => loaded(index, index % 2, 250.123 + index * 3000.456));
+  const audio = segments.map(() => ({ duration: 3.000123, bitrateKbps: 128.123, codec: 'aaclc' }));
+  const spans = [span('playing', 0, seconds * 1001, 0, seconds)];
+  const errors = [{ at: START + 1, message: 'the end', segment: null, status: null, fatal: true }];
+  const whole = buildRecord(HEADER, START, spans, false, { ...EMPTY_LOG, segments, audio, errors });
+  assert.ok(JSON.stringify(whole).length > MAX_RECORD_BYTES);
+  const text = recordText(whole);
+  assert.ok(new TextEncoder().encode(text).length <= MAX_RECORD_BYTES);
+  const session = JSON.parse(text) as Session;
+  assert.deepEqual(schemaErrors(session), []);
+  assert.deepEqual([session.kpis, session.errors], [whole.kpis, whole.errors]);
+  assert.ok(session.segments.length > 10_000);
+  assert.deepEqual(session.segments, whole.segments.slice(0, session.segments.length));
 });
