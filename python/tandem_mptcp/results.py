@@ -255,7 +255,8 @@ class Connection:
     corrupted_bytes: int
     """Part of it that a middlebox had changed undetected, in bytes."""
     goodput_mbps: float
-    """Delivered data over the time from start to last byte if complete, else to the stop, in Mbit/s."""
+    """Delivered data, in Mbit/s, over the time from start to last byte if complete, else to the end of
+    the run, or to the later of stop and last byte."""
     completed_s: float | None
     """Time from start to last byte, in seconds; None unless everything was delivered and closed."""
     peak_out_of_order_bytes: int | None

@@ -154,7 +154,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             kpis.stalled.as_secs_f64(),
             kpis.switches,
             kpis.mos.unwrap_or(f64::NAN),
-            kpis.linear
+            kpis.linear.unwrap_or(f64::NAN)
         );
     }
     Ok(())

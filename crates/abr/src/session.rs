@@ -119,8 +119,8 @@ pub struct Kpis {
     /// Score by [`emos`]; `None` without a picture and for a video with one level.
     pub emos: Option<f64>,
     /// Score by [`Linear`] with its default weights over the segments that were at least partly
-    /// played, without the wait for the first picture.
-    pub linear: f64,
+    /// played, without the wait for the first picture; `None` without a picture.
+    pub linear: Option<f64>,
 }
 
 /// Encoding of a level beyond the manifest, for [`Session::p1203`].
@@ -167,7 +167,7 @@ impl Session {
             levels,
             mos: (!self.initial.open).then(|| levels.mos()),
             emos: emos(&seen_levels, self.levels_in_video, &viewing),
-            linear: Linear::default().score(&seen, stalled),
+            linear: (!self.initial.open).then(|| Linear::default().score(&seen, stalled)),
         }
     }
 

@@ -55,7 +55,7 @@ pub(crate) fn table(outcome: &Outcome) -> Option<Table> {
             Cell::number(all_fetched_s(session).unwrap_or(f64::NAN), 3),
             Cell::number(mos.unwrap_or(f64::NAN), 4),
             Cell::number(emos.unwrap_or(f64::NAN), 2),
-            Cell::number(linear, 1),
+            Cell::number(linear.unwrap_or(f64::NAN), 1),
             Cell::text(session.state()),
         ]));
     }
@@ -63,7 +63,7 @@ pub(crate) fn table(outcome: &Outcome) -> Option<Table> {
         table.note(
             "MOS: Mok, Chan, Chang 2011, from load time, stall frequency and mean stall length; 3.31 is the most. \
              eMOS: \
-             Claeys et al. 2014, from bitrate levels and stalls; 0 to 5.84. Without a picture there is neither. Linear QoE: Yin et al. 2015. State: left if the run ended before the video.",
+             Claeys et al. 2014, from bitrate levels and stalls; 0 to 5.84. Linear QoE: Yin et al. 2015. A video without a picture has none of these. State: left if the run ended before the video.",
         )
     })
 }

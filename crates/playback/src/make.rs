@@ -112,7 +112,7 @@ fn kpis(session: &Session) -> Kpis {
             mos_max: Some(qoe::Mok::default().max_mos()),
         },
         emos: kpis.emos,
-        linear: Some(kpis.linear),
+        linear: kpis.linear,
     }
 }
 

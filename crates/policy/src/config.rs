@@ -31,6 +31,13 @@ pub trait PolicyFactory: fmt::Debug + Send + Sync {
         Ok(())
     }
 
+    /// Reason why the policy never acts on a device with interfaces of these `kinds`, as a clause for
+    /// a warning; `None` if it may act.
+    fn idle_reason(&self, kinds: &[InterfaceKind]) -> Option<String> {
+        let _ = kinds;
+        None
+    }
+
     /// Builds the policy for a device with interfaces of these `kinds`, one per path.
     ///
     /// Never fails: parameters that [`check`](Self::check) refuses are brought into range, or the

@@ -183,3 +183,15 @@ pub enum Action {
 pub(crate) fn is_preferred(kind: InterfaceKind) -> bool {
     !kind.is_costly()
 }
+
+/// Reason why a policy that divides costly paths from preferred ones never acts: it has no paths of
+/// one sort.
+pub(crate) fn undivided(kinds: &[InterfaceKind]) -> Option<String> {
+    let preferred = kinds.iter().filter(|&&kind| is_preferred(kind)).count();
+    let reason = match preferred {
+        0 => "every path is cellular or satellite",
+        all if all == kinds.len() => "no path is cellular or satellite",
+        _ => return None,
+    };
+    Some(reason.to_owned())
+}

@@ -4,7 +4,7 @@
 //! failure only after several retransmission timeouts. The device sees its own link go down at once
 //! and makes the costly paths regular. The policy has no parameters.
 
-use crate::state::is_preferred;
+use crate::state::{is_preferred, undivided};
 use crate::{Action, DeviceState, InterfaceKind, Policy, PolicyEntry, PolicyFactory};
 use units::{Duration, Instant};
 
@@ -24,6 +24,9 @@ pub struct WifiFirst;
 impl PolicyFactory for WifiFirst {
     fn name(&self) -> &str {
         ENTRY.name
+    }
+    fn idle_reason(&self, kinds: &[InterfaceKind]) -> Option<String> {
+        undivided(kinds)
     }
     fn build(&self, kinds: &[InterfaceKind]) -> Box<dyn Policy> {
         Box::new(WifiFirstPolicy { has_preferred: kinds.iter().any(|&kind| is_preferred(kind)) })

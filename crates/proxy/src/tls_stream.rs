@@ -27,7 +27,8 @@ pub(crate) async fn accept_until(
     let tcp = Arc::into_inner(tcp).expect("the failed handshake has dropped its reference");
     let stream = Stream::Tcp(tcp);
     // The client can read the alert, which a reset would discard.
-    close_after_response(&stream, Linger { write: ALERT_TIMEOUT, until: None }).await;
+    let until = Some(Instant::now() + ALERT_TIMEOUT);
+    close_after_response(&stream, Linger { write: ALERT_TIMEOUT, until }).await;
     Err((stream, error))
 }
 

@@ -241,6 +241,20 @@ fn profile_is_read_from_file_or_inline_table() {
 }
 
 #[test]
+fn unnamed_profiles_of_one_path_have_names_of_their_own() {
+    let inline = |power: &str| {
+        format!(
+            "{{ kind = \"wifi\", up_per_mbps = \"0mW\", down_per_mbps = \"0mW\", active = \"{power}\", inactivity = \"1s\" }}"
+        )
+    };
+    let also = format!("\nalso_measure = [\"huang2012.lte\", {}, {}]", inline("2W"), inline("3W"));
+    let scenario = parse(&LEAST.replace("\"huang2012.wifi\"", &(inline("1W") + &also)));
+    let path = &scenario.experiment.paths[0];
+    let names: Vec<&str> = path.also_measure.iter().map(|profile| &*profile.name).collect();
+    assert_eq!((&*path.profile.name, names), ("wifi", vec!["huang2012.lte", "wifi.2", "wifi.3"]));
+}
+
+#[test]
 fn equation_1_gives_the_buffer_of_the_paper() {
     // 2 Mbit/s at 10 ms and 100 Mbit/s at 100 ms: 2 * 102 Mbit/s * 100 ms = 2.55 MB.
     let text = "duration = \"1s\"\n[[path]]\nname = \"wifi\"\nradio = \"huang2012.wifi\"\ndown = { rate = \"2Mbps\", delay = \"5ms\" }\n\

@@ -18,7 +18,7 @@ use middlebox::{MiddleboxConfig, MiddleboxStats};
 use mptcp::{Endpoint, Mode, PathId};
 use radio::{Battery, JointActivity, Meter};
 use std::vec;
-use traffic::{Direction, TrafficConfig};
+use traffic::{Direction, Kind, TrafficConfig};
 use units::{Duration, Instant};
 use wire::Span;
 
@@ -158,11 +158,41 @@ impl DeviceOutcome {
     }
 }
 
-/// Time over which the goodput of a connection is averaged, in seconds: up to its last byte if it
-/// is complete, else up to its stop or the end of the run.
-pub fn goodput_span(config: &TrafficConfig, completed_s: Option<f64>, duration: Duration) -> f64 {
-    let end = Instant::ZERO + duration;
-    completed_s.unwrap_or_else(|| config.stop.unwrap_or(end).min(end).since(config.start).as_secs_f64())
+/// Data of a connection that the receiving application has read at the end of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Received {
+    /// Bytes read.
+    pub bytes: u64,
+    /// Time of the last byte; `None` without any.
+    pub last_byte: Option<Instant>,
+    /// Whether the connection was closed, without a failure, after its last byte.
+    pub is_closed: bool,
+}
+
+impl Received {
+    /// Time from the start of the application to the last byte, in seconds; `None` unless the
+    /// connection was closed and all data was read. A file that its stop cuts off is incomplete.
+    pub fn completed_s(&self, config: &TrafficConfig) -> Option<f64> {
+        let is_whole = match config.kind {
+            Kind::File { size } => self.bytes == size.get(),
+            _ => true,
+        };
+        let last = self.last_byte.filter(|_| self.is_closed && is_whole)?;
+        Some(last.since(config.start).as_secs_f64())
+    }
+
+    /// Mean goodput of a connection in a run of `duration`, in Mbit/s: over the time from its start
+    /// to the last byte if it is complete, else to the end of the run, or to the later of its stop
+    /// and its last byte.
+    pub fn goodput_mbps(&self, config: &TrafficConfig, duration: Duration) -> f64 {
+        let run_end = Instant::ZERO + duration;
+        let until_end = || {
+            let stopped = config.stop.map(|stop| stop.max(self.last_byte.unwrap_or(stop)));
+            stopped.unwrap_or(run_end).min(run_end).since(config.start).as_secs_f64()
+        };
+        let seconds = self.completed_s(config).unwrap_or_else(until_end);
+        if seconds > 0.0 { self.bytes as f64 * 8e-6 / seconds } else { 0.0 }
+    }
 }
 
 /// Builds the outcome of a run that has ended. `devices` has the series and the changes of policy
@@ -264,10 +294,11 @@ fn connection_outcome(
     let video = connection.video.take().map(|video| video.finish(now));
     let [delay, jitter] = video.as_ref().map_or_else(|| connection.delays.outcome(), video_delays);
     let config = &connection.config;
-    let is_complete = connection.client.is_closed() && connection.server.is_closed() && !connection.failed;
-    let completed_s =
-        connection.last_byte.filter(|_| is_complete).map(|last| last.since(config.start).as_secs_f64());
-    let span = goodput_span(config, completed_s, experiment.duration);
+    let received = Received {
+        bytes: connection.delivered,
+        last_byte: connection.last_byte,
+        is_closed: connection.client.is_closed() && connection.server.is_closed() && !connection.failed,
+    };
     ConnectionOutcome {
         kind: config.kind.name(),
         direction: if connection.is_down() { "down" } else { "up" },
@@ -276,8 +307,8 @@ fn connection_outcome(
         dropped_bytes: connection.app.dropped(),
         delivered_bytes: connection.delivered,
         corrupted_bytes: connection.corrupted,
-        goodput_mbps: if span > 0.0 { connection.delivered as f64 * 8e-6 / span } else { 0.0 },
-        completed_s,
+        goodput_mbps: received.goodput_mbps(config, experiment.duration),
+        completed_s: received.completed_s(config),
         peak_out_of_order_bytes: Some(connection.peak_out_of_order),
         repeated_bytes: Some(connection.client.reinjected_bytes() + connection.server.reinjected_bytes()),
         message: message_name(&config.kind),

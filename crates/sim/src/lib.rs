@@ -33,7 +33,7 @@ mod video;
 mod world;
 
 pub use background::Background;
-pub use build_outcome::{PathTotals, goodput_span};
+pub use build_outcome::{PathTotals, Received};
 pub use capture::SNAPLEN;
 pub use cells::{BackhaulOutcome, CellOutcome, CellPackets, CellSample, CrowdOutcome};
 pub use connection::energy_costs;

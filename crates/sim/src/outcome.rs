@@ -80,10 +80,10 @@ pub struct ConnectionOutcome {
     /// Part of it that a middlebox had changed undetected by a checksum, in bytes.
     pub corrupted_bytes: u64,
     /// Delivered data over the time from start to the last byte if the connection is complete, else
-    /// to its stop or the end of the run, in Mbit/s.
+    /// to the end of the run, or to the later of its stop and its last byte, in Mbit/s.
     pub goodput_mbps: f64,
     /// Time from start to the last byte, in seconds, if all data was delivered and both ends
-    /// closed.
+    /// closed. A file that its stop cuts off is incomplete.
     pub completed_s: Option<f64>,
     /// Peak of the data held out of order, in bytes; `None` on a kernel, which does not report it.
     pub peak_out_of_order_bytes: Option<u64>,

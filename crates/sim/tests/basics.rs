@@ -69,6 +69,30 @@ fn a_file_transfer_completes_in_the_expected_time() {
 }
 
 #[test]
+fn a_file_cut_off_by_its_stop_is_incomplete() {
+    let mut experiment = one_path(8.0, 10, Kind::File { size: Bytes::new(100_000_000) }, 30);
+    experiment.traffic[0].stop = Some(Instant::from_secs(5));
+    let outcome = run(&experiment);
+    let cut = &outcome.connections[0];
+    assert!(cut.delivered_bytes > 4_000_000 && cut.delivered_bytes < 100_000_000, "{cut:#?}");
+    assert_eq!(cut.completed_s, None);
+    experiment.traffic[0].kind = Kind::Bulk;
+    assert!(run(&experiment).connections[0].completed_s.is_some(), "a bulk transfer has no size");
+}
+
+#[test]
+fn goodput_of_a_stopped_connection_never_exceeds_the_rate_of_its_link() {
+    for (kind, seconds) in [(Kind::Bulk, 4), (Kind::File { size: Bytes::new(100_000_000) }, 30)] {
+        let mut experiment = one_path(8.0, 10, kind, seconds);
+        experiment.traffic[0].stop = Some(Instant::from_secs(1));
+        let outcome = run(&experiment);
+        // The sender's buffer holds data of several seconds at the stop.
+        assert!(outcome.connections[0].delivered_bytes > 2_000_000, "{outcome:#?}");
+        assert!((6.0..8.0).contains(&goodput(&outcome)), "{outcome:#?}");
+    }
+}
+
+#[test]
 fn a_constant_rate_is_delivered_at_the_power_of_the_profile() {
     let kind = Kind::Cbr { rate: Bitrate::from_mbps(1.0), packet: Bytes::new(1000) };
     let outcome = run(&one_path(10.0, 10, kind, 100));

@@ -90,14 +90,22 @@ impl Axis {
 
     /// The value at a share of the range, from 0 to 1; `None` for a list.
     pub(crate) fn sample(&self, share: f64) -> Option<String> {
-        let Values::Range { unit, whole, .. } = &self.values else { return None };
+        let Values::Range { unit, .. } = &self.values else { return None };
         let (low, high) = self.ends()?;
-        let number = if *whole {
-            (low + (share * (high - low + 1.0)).floor()).min(high)
-        } else {
-            rounded(low + share * (high - low)).clamp(low, high)
+        let number = match self.whole_place(share) {
+            Some((place, _)) => low + place as f64,
+            None => rounded(low + share * (high - low)).clamp(low, high),
         };
         Some(format!("{number}{unit}"))
+    }
+
+    /// Place of the value at a share of a range of whole numbers, from 0 at its low end, and the
+    /// number of its values; `None` for any other axis.
+    pub(crate) fn whole_place(&self, share: f64) -> Option<(u64, u64)> {
+        let Values::Range { whole: true, .. } = &self.values else { return None };
+        let (low, high) = self.ends()?;
+        let count = ((high - low) as u64).saturating_add(1);
+        Some((((share * count as f64) as u64).min(count - 1), count))
     }
 
     /// The numbers at both ends of a range.

@@ -73,7 +73,8 @@ impl Sweep {
             Ok(experiment) => experiment,
             Err(error) => return failed(error.to_string()),
         };
-        experiment.sample = Duration::ZERO;
+        // A dataset has neither time series nor captures.
+        (experiment.sample, experiment.capture) = (Duration::ZERO, false);
         let outcome = sim::run_until(&experiment, &mut |_| progress())?;
         let policy = experiment.device.policy.to_string();
         let mut cells = design_cells(columns, point, &policy, None);

@@ -5,6 +5,7 @@
 use bytes::Bytes;
 use core::ops::{ControlFlow, Range};
 use proptest::prelude::*;
+use report::Value;
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::sync::LazyLock;
@@ -173,6 +174,47 @@ fn whole_numbers_are_sampled_where_fractions_are_invalid() {
         let number: u32 = text.strip_suffix(" packets").unwrap().parse().unwrap();
         assert!((10..=40).contains(&number), "{text}");
     }
+}
+
+/// First column of the table of an axis, with the number of runs, and the number of each run's value.
+fn levels(axis: Axis, points: u32, number: impl Fn(&str) -> u32) -> (Vec<(String, usize)>, Vec<u32>) {
+    let key = axis.key.clone();
+    let sweep = Sweep::describe(request(vec![axis], Design::Lhs { points }, 1), &files).unwrap();
+    let bytes = Bytes::from(merged(&sweep, &[part(&sweep, 0..sweep.runs())]).unwrap());
+    let summary = Summary::read(&sweep, &PartSource::Bytes(bytes)).unwrap();
+    let tables = summary.tables();
+    let table = tables.iter().find(|table| table.title.starts_with(&format!("Means by {key}"))).unwrap();
+    let rows = table.rows.iter().map(|row| match (&row.cells[0].value, &row.cells[1].value) {
+        (Value::Text(name), Value::Number { value, .. }) => (name.clone(), *value as usize),
+        other => panic!("a name and a number, not {other:?}"),
+    });
+    let values = (0..sweep.runs()).map(|index| number(sweep.point(index).settings[0].text()));
+    (rows.collect(), values.collect())
+}
+
+#[test]
+fn few_whole_numbers_are_a_level_each() {
+    let window = axis("transport.initial_window", &["1..4"]);
+    let (levels, values) = levels(window, 16, |text| text.parse().unwrap());
+    let expected: Vec<(String, usize)> = (1..=4)
+        .map(|number| (number.to_string(), values.iter().filter(|value| **value == number).count()))
+        .collect();
+    assert_eq!(levels, expected);
+}
+
+#[test]
+fn levels_of_many_whole_numbers_hold_the_runs_between_their_ends() {
+    let queue = axis("path.wifi.down.queue", &["10 packets..40 packets"]);
+    let (levels, values) = levels(queue, 16, |text| text.strip_suffix(" packets").unwrap().parse().unwrap());
+    let mut next = 10;
+    for (name, runs) in &levels {
+        let (low, high) = name.split_once('–').unwrap();
+        let (low, high): (u32, u32) = (low.parse().unwrap(), high.parse().unwrap());
+        assert_eq!(low, next, "{levels:?}");
+        assert_eq!(values.iter().filter(|value| (low..=high).contains(*value)).count(), *runs, "{name}");
+        next = high + 1;
+    }
+    assert_eq!((levels.len(), next), (8, 41));
 }
 
 #[test]

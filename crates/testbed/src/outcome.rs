@@ -4,7 +4,7 @@ use crate::run_controller::RunController;
 use crate::traffic::Progress;
 use crate::{Error, Outcome};
 use radio::Meter;
-use sim::{BackgroundOutcome, ConnectionOutcome, DeviceOutcome, Distribution, Experiment, goodput_span};
+use sim::{BackgroundOutcome, ConnectionOutcome, DeviceOutcome, Distribution, Experiment, Received};
 use std::sync::atomic::Ordering;
 use traffic::{Direction, TrafficConfig};
 use units::Instant;
@@ -78,9 +78,11 @@ fn connection_outcome(
 ) -> ConnectionOutcome {
     let status = progress.status();
     let delivered = progress.delivered.load(Ordering::Relaxed);
-    let completed_s = (status.complete && status.failed.is_none())
-        .then(|| progress.last_byte().since(traffic.start).as_secs_f64());
-    let span = goodput_span(traffic, completed_s, experiment.duration);
+    let received = Received {
+        bytes: delivered,
+        last_byte: (delivered > 0).then(|| progress.last_byte()),
+        is_closed: status.complete && status.failed.is_none(),
+    };
     ConnectionOutcome {
         kind: traffic.kind.name(),
         direction: if traffic.direction == Direction::Down { "down" } else { "up" },
@@ -89,8 +91,8 @@ fn connection_outcome(
         dropped_bytes: status.dropped,
         delivered_bytes: delivered,
         corrupted_bytes: 0,
-        goodput_mbps: if span > 0.0 { delivered as f64 * 8e-6 / span } else { 0.0 },
-        completed_s,
+        goodput_mbps: received.goodput_mbps(traffic, experiment.duration),
+        completed_s: received.completed_s(traffic),
         peak_out_of_order_bytes: progress.peak_out_of_order(),
         repeated_bytes: None,
         message: sim::message_name(&traffic.kind),
@@ -99,5 +101,28 @@ fn connection_outcome(
         head_of_line: None,
         failed: status.failed.is_some(),
         video: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn file_cut_off_by_its_stop_is_incomplete() {
+        let text = "duration = '10s'\n[[path]]\nname = 'wifi'\nradio = 'huang2012.wifi'\n\
+            down = { rate = '8Mbps', delay = '10ms' }\n[[traffic]]\nkind = 'file'\nsize = '3MB'\nstop = '1s'\n";
+        let read = scenario::Scenario::parse("cut", text, &|_: &str| Err("no files".to_owned()));
+        let experiment = read.expect("the scenario is valid").experiment;
+        let progress = Progress::default();
+        progress.update(|status| status.complete = true);
+        progress.last_byte.store(2_000_000_000, Ordering::Relaxed);
+        let outcome = |delivered| {
+            progress.delivered.store(delivered, Ordering::Relaxed);
+            connection_outcome(&experiment, &experiment.traffic[0], &progress)
+        };
+        let (cut, whole) = (outcome(1_000_000), outcome(3_000_000));
+        assert_eq!((cut.completed_s, cut.goodput_mbps), (None, 4.0));
+        assert_eq!((whole.completed_s, whole.goodput_mbps), (Some(2.0), 12.0));
     }
 }

@@ -71,7 +71,7 @@ pub(crate) struct Status {
     pub(crate) offered: u64,
     /// Bytes that the application has dropped.
     pub(crate) dropped: u64,
-    /// All bytes were delivered, with the end of the stream.
+    /// All bytes of the stream were delivered, with its end. A stop may have cut off a file.
     pub(crate) complete: bool,
     /// Error that ended the connection.
     pub(crate) failed: Option<String>,

@@ -51,7 +51,7 @@ pub(crate) struct Trace {
     #[arg(long, value_name = "FORMAT", value_parser = formats(|format| format.write.is_some()),
           conflicts_with_all = ["plot", "plot_what"])]
     pub(crate) to: Option<String>,
-    /// File for --to
+    /// File for --to; - for the standard output
     #[arg(short, long, value_name = "FILE", requires = "to", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
     /// Write mean rates over steps of this length, at least 1ms [default: those of the file; 100ms

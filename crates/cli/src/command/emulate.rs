@@ -34,10 +34,11 @@ pub(crate) fn run(arguments: Emulate, terminal: Terminal) -> Result<(), Failure>
     let folder = arguments.out.as_deref().map(Folder::plan).transpose()?;
     let mut experiment = prepare(&scenario, arguments.seed.map(Seed::new), arguments.policy.as_ref())
         .map_err(|error| Failure::policy("--policy", &error))?;
-    experiment.capture = arguments.pcap;
+    experiment.capture |= arguments.pcap;
     if folder.is_none() {
-        // The time series would not be written.
+        // Neither the time series nor the capture would be written.
         experiment.sample = Duration::ZERO;
+        experiment.capture = false;
     }
     let stacks = Stacks { server: arguments.server_stack, ..Stacks::default() };
     let made_by = Provenance::new("emulate")
@@ -91,7 +92,7 @@ pub(crate) fn run(arguments: Emulate, terminal: Terminal) -> Result<(), Failure>
         offload: !arguments.no_offload,
         finished: Arc::default(),
     };
-    let capture = folder.as_ref().filter(|_| arguments.pcap).map(Folder::stream).transpose()?;
+    let capture = folder.as_ref().filter(|_| experiment.capture).map(Folder::stream).transpose()?;
     let signals = Signals::open().map_err(|error| kernel::failure(&error.into()))?;
     let emulated = testbed::emulate(&experiment, programs, Some(&signals), capture.as_ref())
         .map_err(|error| kernel::failure(&error))?;

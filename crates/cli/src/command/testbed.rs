@@ -28,7 +28,7 @@ pub(crate) fn run(arguments: &Testbed, terminal: Terminal) -> Result<(), Failure
     let folder = Folder::plan(arguments.out.as_deref().unwrap_or(&default))?;
     let mut experiment = prepare(&scenario, arguments.seed.map(Seed::new), arguments.policy.as_ref())
         .map_err(|error| Failure::policy("--policy", &error))?;
-    experiment.capture = arguments.pcap;
+    experiment.capture |= arguments.pcap;
     experiment.duration = arguments.duration.unwrap_or(experiment.duration);
     let made_by = Provenance::new("testbed")
         .scenario(&input)
@@ -48,7 +48,7 @@ pub(crate) fn run(arguments: &Testbed, terminal: Terminal) -> Result<(), Failure
     let warned = warnings::of(&experiment, World::of_stacks(names));
     terminal.warn(&warned);
 
-    let capture = arguments.pcap.then(|| folder.stream()).transpose()?;
+    let capture = experiment.capture.then(|| folder.stream()).transpose()?;
     let stop = signals::stop_flag()?;
     let bar = progress::bar(log_run(arguments.log.as_deref(), terminal)?, 1000, "on the kernel");
     let setup =

@@ -194,7 +194,7 @@ fn convert(
         terminal
             .note("note: the latencies of the trace are left out; `--to json` without `--step` keeps them");
     }
-    match &arguments.output {
+    match arguments.output.as_deref().filter(|path| !input::is_stdin(path)) {
         Some(path) => fs::write(path, text).map_err(|error| Failure::Other {
             message: format!("cannot write {}: {}", path.display(), reason(&error)),
             hint: "`-o FILE` names another file".to_owned(),

@@ -139,6 +139,50 @@ fn share_that_reaches_nobody_is_warned_of() {
 }
 
 #[test]
+fn setting_without_effect_on_every_device_is_warned_of() {
+    let place = place("\"0s\"");
+    let told = |command: &[&str]| {
+        let output = place.run(command);
+        assert_eq!(output.code, 0, "{}", output.err);
+        output.err
+    };
+    for (settings, warning) in [
+        (&["--policy", "qoe"][..], "the policy `qoe` has no effect: no traffic is a video"),
+        (&["--policy", "allowance"], "the policy `allowance` has no effect: no path has an allowance"),
+        (&["--set", "transport.ecn=request"], "`ecn = \"request\"` has no effect"),
+        (&["--set", "adoption.qoe=0.5"], "`phone, qoe`: the policy `qoe` has no effect"),
+    ] {
+        let run = told(&[&["run", "crowd.toml", "-q"], settings].concat());
+        assert!(run.contains(&format!("warning: {warning}")), "{run}");
+    }
+    let policies = ["compare", "crowd.toml", "-q", "--seeds", "1", "--policies", "none,qoe"];
+    assert!(told(&policies).contains("warning: `qoe`: the policy `qoe` has no effect"));
+    assert_eq!(told(&["run", "crowd.toml", "-q"]), "");
+}
+
+#[test]
+fn marking_backhaul_of_a_cell_uses_ecn() {
+    let place = place("\"0s\"");
+    let backhaul =
+        "down = { rate = \"5Mbps\", queue = { codel = { ecn = true } } }, up = { rate = \"5Mbps\" }";
+    let marking = CROWD
+        .replace("rate = \"10Mbps\"", &format!("rate = \"10Mbps\"\nbackhaul = {{ {backhaul} }}"))
+        .replace("START", "\"0s\"");
+    place.write("crowd.toml", &format!("{marking}\n[transport]\necn = \"request\"\n"));
+    for arguments in [&[][..], &["--device", "phone-2"]] {
+        let output = place.run(&[&["run", "crowd.toml", "-q"], arguments].concat());
+        assert_eq!((output.code, output.err.as_str()), (0, ""));
+    }
+}
+
+#[test]
+fn time_that_a_device_draws_is_not_warned_of() {
+    let place = place("[\"1h\", \"1s\"]");
+    let output = place.run(&["run", "crowd.toml", "-q"]);
+    assert_eq!((output.code, output.err.as_str()), (0, ""));
+}
+
+#[test]
 fn run_writes_the_load_of_the_cells() {
     let place = place("\"0s\"");
     let table = place.done(&["run", "crowd.toml"]);

@@ -1,6 +1,6 @@
 //! Output and files of `tandem run`.
 
-use crate::support::{Place, TINY};
+use crate::support::{Place, TINY, repository};
 use serde_json::Value;
 use std::fs;
 
@@ -99,6 +99,23 @@ fn files_depend_on_the_seed_only() {
 }
 
 #[test]
+fn capture_key_of_a_scenario_writes_a_capture() {
+    let place = Place::new();
+    place.write("captured.toml", &TINY.replacen("seed = 5", "seed = 5\ncapture = true", 1));
+    place.done(&["run", "captured.toml"]);
+    place.done(&["run", "tiny.toml", "--pcap"]);
+    let capture = |name: &str| {
+        fs::read(place.path().join("tandem-out").join(name).join("capture.pcapng")).expect("a capture")
+    };
+    assert!(capture("captured") == capture("tiny"));
+    let compared = place.run(&["compare", "captured.toml", "--policies", "none", "--seeds", "1"]);
+    assert_eq!(
+        (compared.code, place.list("tandem-out/captured-compare").contains(&"capture.pcapng".into())),
+        (0, false)
+    );
+}
+
+#[test]
 fn command_line_overrides_seed_and_policy() {
     let place = Place::new();
     let result = |arguments: &[&str]| -> Value {
@@ -152,4 +169,27 @@ fn memory_pages_do_not_change_the_result() {
     let own = result(None);
     assert_eq!(result(Some("")), own);
     assert_eq!(result(Some("glibc.malloc.hugetlb=1")), own);
+}
+
+#[test]
+fn columns_and_figures_of_a_video_are_in_the_documentation() {
+    let place = Place::new();
+    let video = "[[traffic]]\nkind = \"video\"\nmanifest = { bitrates = [\"1Mbps\", \"3Mbps\"], duration = \"4s\" }\n";
+    place.write("video.toml", &(TINY.split("[[traffic]]").next().expect("the paths").to_owned() + video));
+    place.done(&["run", "video.toml"]);
+    let compare = ["compare", "video.toml", "--policies", "none", "--seeds", "1", "--format", "json"];
+    let compared: Value = serde_json::from_str(&place.done(&compare)).unwrap();
+    let page = fs::read_to_string(repository().join("docs/reference/output.md")).expect("the page");
+    let series = place.read("tandem-out/video/series.csv");
+    let columns =
+        series.lines().next().expect("a header").split(',').filter(|name| name.contains("connection1."));
+    let figures = compared["cases"][0]["figures"].as_object().expect("an object").keys();
+    let figures = figures
+        .filter(|name| name.starts_with("connection1_") && !name.contains("_ms") && !name.contains("hol_"));
+    let names: Vec<String> = columns.chain(figures.map(String::as_str)).map(str::to_owned).collect();
+    assert!(names.len() > 10, "{names:?}");
+    for name in names {
+        let documented = name.replace("connection1", "connectionN");
+        assert!(page.contains(&format!("`{documented}`")), "{documented} is not documented");
+    }
 }

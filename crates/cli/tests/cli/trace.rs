@@ -160,6 +160,9 @@ fn traces_are_cut_scaled_and_converted() {
     let arguments =
         ["trace", "wifi.csv", "--from", "1s", "--length", "3s", "--mean", "16Mbps", "--to", "seconds-mbps"];
     assert_eq!(place.done(&arguments), "seconds,mbps\n0,40\n1,8\n2,0\n");
+    let before = place.list("");
+    assert_eq!(place.done(&[&arguments[..], &["-o", "-"]].concat()), "seconds,mbps\n0,40\n1,8\n2,0\n");
+    assert_eq!(place.list(""), before, "`-` is the standard output");
     let mean = |file: &str| {
         let json: serde_json::Value =
             serde_json::from_str(&place.done(&["trace", file, "--format", "json"])).unwrap();

@@ -139,3 +139,23 @@ fn needs_root_settings_that_the_kernel_lacks_are_reported_in_every_format() {
     let json: Value = serde_json::from_str(&place.read("out/result.json")).unwrap();
     assert_eq!(json["warnings"].as_array().map(Vec::len), Some(output.err.matches("warning:").count()));
 }
+
+#[test]
+fn policy_that_cannot_act_on_the_kinds_of_the_paths() {
+    let place = Place::new();
+    let told = |radio: &str, policy: &str| {
+        let radio = format!("path.wifi.radio={radio}");
+        warnings_of(&place, &["--set", &radio, "--policy", policy])
+    };
+    let two_costly: Vec<String> = ["wifi-first", "when-needed", "qoe", "best-known"]
+        .map(|policy| told("huang2012.3g", policy))
+        .into_iter()
+        .collect();
+    let ethernet = "{ kind = \"ethernet\", up_per_mbps = \"1mW\", down_per_mbps = \"1mW\", active = \"500mW\", \
+                    inactivity = \"100ms\" }";
+    let no_case = told(ethernet, "best-known");
+    assert_eq!(told(ethernet, "wifi-first"), "");
+    insta::assert_snapshot!(format!("{}\n{no_case}", two_costly.join("\n")));
+    let two_cheap = ["--set", "path.lte.radio=aro.wifi", "--policy", "wifi-first"];
+    assert!(warnings_of(&place, &two_cheap).contains("no path is cellular or satellite"));
+}

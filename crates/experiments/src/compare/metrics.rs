@@ -94,19 +94,22 @@ impl VideoMetric {
         (Self::Fetched, "fetched_s", "video fetched after", "s"),
     ];
 
+    /// Value in a session. Without a picture it has only the wait for one: no stalls and a bitrate of
+    /// zero would look better or worse than any session that played.
     fn of(self, session: &Session) -> Option<f64> {
         let kpis = session.kpis();
-        Some(match self {
-            Self::Load => kpis.initial.as_secs_f64(),
-            Self::Stalls => session.stalls.len() as f64,
-            Self::Stalled => kpis.stalled.as_secs_f64(),
-            Self::Bitrate => kpis.mean_bitrate.as_mbps(),
-            Self::Switches => kpis.switches as f64,
-            Self::Fetched => return all_fetched_s(session),
-            Self::Mos => return kpis.mos,
-            Self::Emos => return kpis.emos,
+        let shown = |value: f64| (!session.initial.open).then_some(value);
+        match self {
+            Self::Load => Some(kpis.initial.as_secs_f64()),
+            Self::Stalls => shown(session.stalls.len() as f64),
+            Self::Stalled => shown(kpis.stalled.as_secs_f64()),
+            Self::Bitrate => shown(kpis.mean_bitrate.as_mbps()),
+            Self::Switches => shown(kpis.switches as f64),
+            Self::Fetched => all_fetched_s(session),
+            Self::Mos => kpis.mos,
+            Self::Emos => kpis.emos,
             Self::Linear => kpis.linear,
-        })
+        }
     }
 }
 

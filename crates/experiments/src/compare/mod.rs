@@ -256,8 +256,9 @@ impl Comparison {
         crate::stats::estimate(&self.values(metric, case))
     }
 
-    /// Difference of a case from the first, in percent of the first's mean. Differences are paired
-    /// by seed, because the runs of one seed have the same random events.
+    /// Difference of a case from the first, in percent of the magnitude of the first's mean: a higher
+    /// value is a positive difference from a negative mean too. Differences are paired by seed,
+    /// because the runs of one seed have the same random events.
     fn difference(&self, metric: &Metric, case: usize) -> Estimate {
         let pairs: Vec<(f64, f64)> = self.cases[0]
             .outcomes
@@ -272,7 +273,8 @@ impl Comparison {
         if mean == 0.0 {
             return Estimate::exact(f64::NAN);
         }
-        let percent: Vec<f64> = pairs.iter().map(|(first, other)| 100.0 * (other - first) / mean).collect();
+        let percent: Vec<f64> =
+            pairs.iter().map(|(first, other)| 100.0 * (other - first) / mean.abs()).collect();
         crate::stats::estimate(&percent)
     }
 }

@@ -82,17 +82,18 @@ pub fn compare(
 
 /// A case without outcomes.
 fn prepare_case(case: &Case, seed: Seed) -> Result<Compared, PolicyError> {
-    let crowd = crowd::prepare(&case.scenario, seed, case.policy.as_ref())?;
+    let plan = crowd::plan(&case.scenario, case.policy.as_ref())?;
+    let crowd = plan.map(|plan| (plan.draw(seed), plan));
     let experiment = prepare(&case.scenario, Some(seed), case.policy.as_ref())?;
     Ok(Compared {
         name: case.name(),
         file: case.file.clone(),
         settings: case.settings.clone(),
-        facts: match crowd {
-            Some(crowd) => crowd::facts(&case.scenario, &crowd),
+        facts: match &crowd {
+            Some((drawn, plan)) => crowd::facts(plan, drawn),
             None => describe::facts(&experiment),
         },
-        of_crowd: case.scenario.crowd.as_ref().map(warnings::of_crowd).unwrap_or_default(),
+        of_crowd: crowd.map(|(drawn, plan)| warnings::of_crowd(&plan, &drawn)).unwrap_or_default(),
         experiment,
         outcomes: Vec::new(),
     })
@@ -115,6 +116,8 @@ fn run_once(
     if !is_first && !keeps_series {
         experiment.sample = Duration::ZERO;
     }
+    // A comparison writes no captures.
+    experiment.capture = false;
     if progress(0.0).is_break() {
         return None;
     }
@@ -130,8 +133,8 @@ fn run_once(
 
 /// One run of several devices; `None` if it was stopped.
 fn run_crowd(case: &Case, seed: Seed, progress: &dyn Fn(f64) -> ControlFlow<()>) -> Option<Finished> {
-    let devices = crowd::prepare(&case.scenario, seed, case.policy.as_ref());
-    let devices = devices.expect("the policy was checked before")?;
+    let plan = crowd::plan(&case.scenario, case.policy.as_ref());
+    let devices = plan.expect("the policy was checked before")?.draw(seed);
     if progress(0.0).is_break() {
         return None;
     }

@@ -189,3 +189,63 @@ fn stopped_comparison_has_finished_runs_of_all_cases() {
     let whole = comparison(&[none(), WifiFirst.into()], 2);
     assert_eq!(stopped.to_json()["cases"], whole.to_json()["cases"]);
 }
+
+/// A video of 4 Mbit/s over a slower link.
+const VIDEO: &str = r#"
+    duration = "20s"
+    [[path]]
+    name = "wifi"
+    radio = "huang2012.wifi"
+    down = { rate = "2Mbps", delay = "10ms" }
+    [transport]
+    protocol = "tcp"
+    [[traffic]]
+    kind = "video"
+    manifest = { bitrates = "4Mbps", duration = "10s", segment = "2s" }
+"#;
+
+/// Comparison of the video over links of these rates.
+fn videos(rates: &[&str]) -> Comparison {
+    let case = |rate: &&str| {
+        let settings = vec![Setting::new("path.wifi.down.rate", rate).unwrap()];
+        let text = Setting::apply(&settings, VIDEO).unwrap();
+        let scenario = Scenario::parse("s.toml", &text, &|_: &str| Err(String::new())).unwrap();
+        Case { file: None, scenario, settings, policy: None }
+    };
+    let cases = rates.iter().map(case).collect();
+    compared(&scenario(), &Options { cases, seeds: 1, jobs: NonZeroUsize::MIN, series: false })
+}
+
+fn metric<'c>(comparison: &'c Comparison, key: &str) -> &'c Metric {
+    comparison.metrics.iter().find(|metric| metric.key == key).unwrap()
+}
+
+#[test]
+fn higher_score_is_a_positive_difference_from_a_negative_one() {
+    let swept = videos(&["1Mbps", "1.5Mbps", "2Mbps"]);
+    let linear = metric(&swept, "connection1_linear");
+    let scores = [0, 1, 2].map(|case| swept.estimate(linear, case).mean);
+    assert!(scores[0] < scores[1] && scores[1] < scores[2] && scores[2] < 0.0, "{scores:?}");
+    let differences = [1, 2].map(|case| swept.difference(linear, case).mean);
+    assert!(0.0 < differences[0] && differences[0] < differences[1], "{differences:?}");
+}
+
+#[test]
+fn chart_of_negative_means_has_no_lower_end_at_zero() {
+    let swept = videos(&["1Mbps", "1.5Mbps", "2Mbps"]);
+    let sweep = sweep::Sweep::find(&swept).unwrap();
+    let from = |key: &str| sweep.chart(&swept, metric(&swept, key)).y.from;
+    assert_eq!(from("connection1_linear"), None);
+    assert_eq!(from("goodput_mbps"), Some(0.0));
+}
+
+#[test]
+fn video_without_a_picture_has_neither_scores_nor_stalls() {
+    let swept = videos(&["100kbps", "1Mbps"]);
+    for key in ["linear", "mos", "stalls", "stalled_s", "mean_bitrate_mbps", "switches"] {
+        let metric = metric(&swept, &format!("connection1_{key}"));
+        assert_eq!((swept.values(metric, 0).len(), swept.values(metric, 1).len()), (0, 1), "{key}");
+    }
+    let load = metric(&swept, "connection1_initial_load_s");
+    assert_eq!(swept.values(load, 0), [20.0], "the wait lasts until the end");
+}

@@ -98,7 +98,8 @@ pub(crate) fn metrics<'s>(
     let mut crowds: Vec<(Vec<Measure>, Vec<CellSpec>)> = Vec::new();
     let mut is_mixed = false;
     for (scenario, policy) in cases {
-        let Ok(Some(crowd)) = super::prepare(scenario, Seed::new(0), policy) else { return Vec::new() };
+        let Ok(Some(plan)) = super::plan(scenario, policy) else { return Vec::new() };
+        let crowd = plan.draw(Seed::new(0));
         let of_device = |device: &sim::Experiment| device.device.policy.to_string();
         let own: BTreeSet<String> = crowd.devices.iter().map(of_device).collect();
         is_mixed |= own.len() > 1;

@@ -103,7 +103,10 @@ impl Measure {
             Quantity::Goodput => connections.map(|connection| connection.goodput_mbps).reduce(|a, b| a + b),
             // A file that has not arrived counts until the end, so that a full cell does not look fast.
             Quantity::Completion => files
-                .map(|(config, file)| sim::goodput_span(config, file.completed_s, device.duration))
+                .map(|(config, file)| {
+                    let until_end = || (Instant::ZERO + device.duration).since(config.start).as_secs_f64();
+                    file.completed_s.unwrap_or_else(until_end)
+                })
                 .reduce(f64::max),
             Quantity::Bitrate => videos(|kpis| kpis.mean_bitrate.as_mbps()),
             Quantity::Stalled => videos(|kpis| kpis.stalled.as_secs_f64()),

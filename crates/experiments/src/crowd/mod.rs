@@ -16,11 +16,10 @@ use core::ops::ControlFlow;
 use measure::Group;
 use policy::{PolicyConfig, PolicyError};
 use report::{Page, Table};
-use scenario::{Scenario, UsedTrace};
+use scenario::{Crowd as Plan, Scenario, UsedTrace};
 use serde_json::Value;
 use sim::{Crowd, CrowdOutcome, Experiment};
 use std::fmt::Write as _;
-use units::Seed;
 
 /// A finished run of a scenario with several devices.
 #[derive(Debug, Clone)]
@@ -56,10 +55,11 @@ pub fn simulate(
     progress: &mut dyn FnMut(f64) -> ControlFlow<()>,
 ) -> Result<Option<CrowdRun>, PolicyError> {
     let seed = settings.seed.unwrap_or(scenario.experiment.seed);
-    let Some(mut crowd) = prepare(scenario, seed, settings.policy.as_ref())? else { return Ok(None) };
-    for config in crowd.devices.iter_mut().map(|device| &mut device.transport.config) {
-        settings.apply(config);
+    let Some(mut plan) = plan(scenario, settings.policy.as_ref())? else { return Ok(None) };
+    for kind in &mut plan.kinds {
+        settings.apply(&mut kind.template.transport.config);
     }
+    let mut crowd = plan.draw(seed);
     if let Some(device) = crowd.devices.iter_mut().find(|one| Some(&*one.device.name) == observed) {
         (device.sample, device.capture) = (crowd.sample, settings.capture);
     }
@@ -68,44 +68,41 @@ pub fn simulate(
         title: scenario.title.clone(),
         description: scenario.description.clone(),
         source: scenario.source.clone(),
-        warnings: scenario.crowd.as_ref().map(warnings::of_crowd).unwrap_or_default(),
+        warnings: warnings::of_crowd(&plan, &crowd),
         traces: scenario.traces_with_seed(seed),
-        groups: measure::groups(&kinds(scenario), &crowd),
+        groups: groups(&plan, &crowd),
         crowd,
         outcome,
     }))
 }
 
-/// The devices with another seed, and with another policy of their own; `None` for a scenario of one
-/// device.
+/// The devices before their values are drawn, with another policy of their own; `None` for a
+/// scenario of one device.
 ///
 /// # Errors
 /// The policy does not fit the paths of a device.
-pub fn prepare(
-    scenario: &Scenario,
-    seed: Seed,
-    policy: Option<&PolicyConfig>,
-) -> Result<Option<Crowd>, PolicyError> {
-    let Some(plan) = &scenario.crowd else { return Ok(None) };
-    let Some(policy) = policy else { return Ok(Some(plan.draw(seed))) };
-    let mut plan = plan.clone();
+pub fn plan(scenario: &Scenario, policy: Option<&PolicyConfig>) -> Result<Option<Plan>, PolicyError> {
+    let Some(mut plan) = scenario.crowd.clone() else { return Ok(None) };
+    let Some(policy) = policy else { return Ok(Some(plan)) };
     for kind in &mut plan.kinds {
         let radios: Vec<_> = kind.template.paths.iter().map(|path| path.profile.kind).collect();
         policy.check(&radios)?;
         kind.template.device.policy = policy.clone();
     }
-    Ok(Some(plan.draw(seed)))
+    Ok(Some(plan))
 }
 
 /// Names and values of the parameters of a crowd for a page.
-pub(crate) fn facts(scenario: &Scenario, crowd: &Crowd) -> Vec<(String, String)> {
-    page::facts(crowd, &measure::groups(&kinds(scenario), crowd))
+pub(crate) fn facts(plan: &Plan, crowd: &Crowd) -> Vec<(String, String)> {
+    page::facts(crowd, &groups(plan, crowd))
 }
 
-/// Name of the kind of each device.
-fn kinds(scenario: &Scenario) -> Vec<String> {
-    let kinds = scenario.crowd.iter().flat_map(|plan| &plan.kinds);
-    kinds.flat_map(|kind| core::iter::repeat_n(kind.name.clone(), kind.count)).collect()
+/// The groups of devices with one kind and policy; `crowd` are the devices of `plan`.
+pub(crate) fn groups(plan: &Plan, crowd: &Crowd) -> Vec<Group> {
+    let kinds = plan.kinds.iter();
+    let kinds: Vec<String> =
+        kinds.flat_map(|kind| core::iter::repeat_n(kind.name.clone(), kind.count)).collect();
+    measure::groups(&kinds, crowd)
 }
 
 impl CrowdRun {
@@ -120,7 +117,7 @@ impl CrowdRun {
             experiment: Experiment { cells: self.crowd.cells.clone(), ..experiment.clone() },
             outcome: outcome.clone(),
             // Without the cells: other devices may use those that this one does not.
-            warnings: warnings::of(experiment, World::Simulation),
+            warnings: warnings::of_member(experiment, World::Simulation, &self.crowd.backhauls),
             traces: self.traces.iter().map(|trace| trace.with_seed(experiment.seed)).collect(),
             kernel: None,
         })

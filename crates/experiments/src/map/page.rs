@@ -25,7 +25,7 @@ impl BestPolicies {
                     .prose(
                         "A point is a scenario: two links of constant rates, and one kind of traffic whose rate is a \
                          tenth, 0.6 or 1.4 times the cheap link's. The demand of a case in `map.toml` is what a device \
-                         sees of it with `wifi-first`.",
+                         sees of it with plain Multipath TCP.",
                     )
                     .details("The first point as a scenario", example),
             )

@@ -43,6 +43,7 @@ fn map_is_the_same_for_any_number_of_jobs_and_reads_back() {
     assert_eq!(judged[0].energy, 1.0, "plain Multipath TCP is the reference");
     let html = one.page().to_html();
     assert!(html.contains("Held-out points") && html.contains("class=\"heat wide\""));
+    assert!(html.contains("sees of it with plain Multipath TCP"), "as the demand of a point is measured");
 }
 
 #[test]

@@ -30,7 +30,7 @@ pub struct Settings {
     pub scheduler: Option<SchedulerChoice>,
     /// Congestion control in place of the scenario's.
     pub congestion: Option<CongestionChoice>,
-    /// Whether to capture every packet.
+    /// Whether to capture every packet, also if the scenario does not.
     pub capture: bool,
 }
 
@@ -151,7 +151,7 @@ pub fn simulate(
     progress: &mut dyn FnMut(f64) -> ControlFlow<()>,
 ) -> Result<Option<Run>, PolicyError> {
     let mut experiment = prepare(scenario, settings.seed, settings.policy.as_ref())?;
-    experiment.capture = settings.capture;
+    experiment.capture |= settings.capture;
     settings.apply(&mut experiment.transport.config);
     let Some(outcome) = sim::run_until(&experiment, progress) else { return Ok(None) };
     let warnings = warnings::of(&experiment, World::Simulation);

@@ -16,7 +16,7 @@ pub use crowd::of_crowd;
 pub use traces::of_trace;
 
 use serde_json::{Value, json};
-use sim::{Experiment, Protocol};
+use sim::{Backhaul, Experiment, Protocol};
 
 /// A setting without effect, or a suspicious figure. The run is valid.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,9 +90,14 @@ impl KernelEnds {
 
 /// The warnings about one experiment.
 pub fn of(experiment: &Experiment, world: World) -> Vec<Warning> {
+    of_member(experiment, world, &[])
+}
+
+/// The warnings about a device behind cells with these backhauls.
+pub(crate) fn of_member(experiment: &Experiment, world: World, backhauls: &[Backhaul]) -> Vec<Warning> {
     let mut warnings = Vec::new();
     policy::check(experiment, world, &mut warnings);
-    transport::check(experiment, world, &mut warnings);
+    transport::check(experiment, world, backhauls, &mut warnings);
     paths::check(experiment, &mut warnings);
     times::check(experiment, &mut warnings);
     traces::check(experiment, &mut warnings);
@@ -141,7 +146,7 @@ pub fn to_json(warnings: &[Warning]) -> Value {
 fn single_path(experiment: &Experiment) -> Option<&'static str> {
     match experiment.transport.protocol {
         Protocol::Tcp { .. } => Some("TCP uses one path"),
-        Protocol::Mptcp if experiment.paths.len() < 2 => Some("the scenario has one path"),
+        Protocol::Mptcp if experiment.paths.len() < 2 => Some("the device has one path"),
         Protocol::Mptcp => None,
     }
 }

@@ -18,7 +18,13 @@ pub(super) fn check(experiment: &Experiment, world: World, warnings: &mut Vec<Wa
         ));
         return;
     }
-    if name == "qoe" && !has_video(experiment) {
+    let kinds: Vec<_> = experiment.paths.iter().map(|path| path.profile.kind).collect();
+    if let Some(why) = policy.idle_reason(&kinds) {
+        warnings.push(Warning::new(
+            format!("the policy `{policy}` has no effect: {why}"),
+            "choose another policy, or paths with other kinds of `radio`",
+        ));
+    } else if name == "qoe" && !has_video(experiment) {
         warnings.push(match world {
             World::Programs(_) => Warning::new(
                 "the policy `qoe` has no effect: the buffer of a player in COMMAND is not known to it",

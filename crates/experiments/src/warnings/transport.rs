@@ -6,9 +6,14 @@
 use super::{KernelEnds, Warning, World, has, names, second_path, single_path};
 use link::Codel;
 use mptcp::{Config, EcnMode, HyStartMode, SchedulerKind};
-use sim::{Experiment, Hop, Protocol};
+use sim::{Backhaul, Experiment, Hop, Protocol};
 
-pub(super) fn check(experiment: &Experiment, world: World, warnings: &mut Vec<Warning>) {
+pub(super) fn check(
+    experiment: &Experiment,
+    world: World,
+    backhauls: &[Backhaul],
+    warnings: &mut Vec<Warning>,
+) {
     let config = &experiment.transport.config;
     let kernels = match world {
         World::Kernel(ends) | World::Programs(ends) => Some(ends),
@@ -34,7 +39,7 @@ pub(super) fn check(experiment: &Experiment, world: World, warnings: &mut Vec<Wa
             ));
         }
     }
-    check_dependent_keys(experiment, warnings);
+    check_dependent_keys(experiment, backhauls, warnings);
     if let Some(ends) = kernels {
         check_kernel(config, ends, warnings);
     }
@@ -86,7 +91,7 @@ fn check_multipath_keys(experiment: &Experiment, why: &str, warnings: &mut Vec<W
 }
 
 /// Keys that need another one.
-fn check_dependent_keys(experiment: &Experiment, warnings: &mut Vec<Warning>) {
+fn check_dependent_keys(experiment: &Experiment, backhauls: &[Backhaul], warnings: &mut Vec<Warning>) {
     let config = &experiment.transport.config;
     let preset = nearest_preset(config);
     if !config.sack {
@@ -120,7 +125,7 @@ fn check_dependent_keys(experiment: &Experiment, warnings: &mut Vec<Warning>) {
             "remove `max_addresses`",
         ));
     }
-    if config.ecn == EcnMode::Request && !has_marking_queue(experiment) {
+    if config.ecn == EcnMode::Request && !has_marking_queue(experiment, backhauls) {
         warnings.push(Warning::new(
             "`ecn = \"request\"` has no effect: no queue marks packets",
             "add `queue = { codel = true, ecn = true }` to a direction of a path",
@@ -137,12 +142,13 @@ fn check_dependent_keys(experiment: &Experiment, warnings: &mut Vec<Warning>) {
     }
 }
 
-fn has_marking_queue(experiment: &Experiment) -> bool {
+fn has_marking_queue(experiment: &Experiment, backhauls: &[Backhaul]) -> bool {
     let marks = |hop: &Hop| match hop {
         Hop::Link(link) => matches!(link.codel, Some(Codel { ecn: true, .. })),
         Hop::Cell { .. } => false,
     };
     experiment.paths.iter().any(|path| marks(&path.down) || marks(&path.up))
+        || backhauls.iter().any(|backhaul| marks(&backhaul.down) || marks(&backhaul.up))
 }
 
 /// Keys for which the kernel keeps its own values.

@@ -147,9 +147,17 @@ impl Map {
     /// rate, and as a tenth of the data over another radio. `None` if the map has no case of these
     /// radios.
     pub fn nearest(&self, kinds: &[InterfaceKind], demand: &Demand) -> Option<&MapCase> {
-        let fits = |case: &&MapCase| kinds.contains(&case.preferred) && kinds.contains(&case.costly);
-        let cases = self.cases.iter().filter(fits).filter(|case| case.demand.is_video == demand.is_video);
+        let cases = self.cases_of(kinds).filter(|case| case.demand.is_video == demand.is_video);
         cases.min_by(|a, b| distance(&a.demand, demand).total_cmp(&distance(&b.demand, demand)))
+    }
+
+    /// Whether the map has a case for these radios, of any demand.
+    pub fn has_case(&self, kinds: &[InterfaceKind]) -> bool {
+        self.cases_of(kinds).next().is_some()
+    }
+
+    fn cases_of(&self, kinds: &[InterfaceKind]) -> impl Iterator<Item = &MapCase> {
+        self.cases.iter().filter(|case| kinds.contains(&case.preferred) && kinds.contains(&case.costly))
     }
 }
 

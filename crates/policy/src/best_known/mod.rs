@@ -11,6 +11,7 @@ pub use demand::{Demand, DemandMeter};
 pub use map::{MAP, Map, MapCase};
 
 use crate::registry::parameters;
+use crate::state::undivided;
 use crate::{Action, DeviceState, InterfaceKind, Policy, PolicyConfig, PolicyEntry, PolicyFactory};
 use core::fmt::Write as _;
 use quantities::{POSITIVE_TIME, Quantities as _};
@@ -82,6 +83,13 @@ impl PolicyFactory for BestKnown {
             let _ = write!(text, ":map={file}");
         }
         text
+    }
+    fn idle_reason(&self, kinds: &[InterfaceKind]) -> Option<String> {
+        let missing = || {
+            let names: Vec<String> = kinds.iter().map(|kind| format!("`{kind}`")).collect();
+            format!("its map has no case for {}", names.join(" and "))
+        };
+        undivided(kinds).or_else(|| (!self.map.has_case(kinds)).then(missing))
     }
     fn build(&self, kinds: &[InterfaceKind]) -> Box<dyn Policy> {
         Box::new(BestKnownPolicy {

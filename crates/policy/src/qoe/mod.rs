@@ -10,7 +10,7 @@ mod rate;
 mod tests;
 
 use crate::registry::parameters;
-use crate::state::is_preferred;
+use crate::state::{is_preferred, undivided};
 use crate::{Action, AppState, DeviceState, InterfaceKind, Policy, PolicyConfig, PolicyEntry, PolicyFactory};
 use core::fmt::Write as _;
 use quantities::{POSITIVE_TIME, Quantities as _};
@@ -94,6 +94,9 @@ impl PolicyFactory for Qoe {
             }
         }
         text
+    }
+    fn idle_reason(&self, kinds: &[InterfaceKind]) -> Option<String> {
+        undivided(kinds)
     }
     fn build(&self, kinds: &[InterfaceKind]) -> Box<dyn Policy> {
         Box::new(QoePolicy::new(*self, kinds))

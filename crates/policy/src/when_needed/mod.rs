@@ -11,6 +11,7 @@ mod stuck_paths;
 mod virtual_queue;
 
 use crate::registry::{parameters, text_name};
+use crate::state::undivided;
 use crate::{InterfaceKind, Policy, PolicyConfig, PolicyEntry, PolicyFactory};
 use core::fmt::Write as _;
 use policy::WhenNeededPolicy;
@@ -156,6 +157,9 @@ impl PolicyFactory for WhenNeeded {
         text
     }
 
+    fn idle_reason(&self, kinds: &[InterfaceKind]) -> Option<String> {
+        undivided(kinds)
+    }
     fn build(&self, kinds: &[InterfaceKind]) -> Box<dyn Policy> {
         Box::new(WhenNeededPolicy::new(*self, kinds))
     }

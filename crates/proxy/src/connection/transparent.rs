@@ -41,7 +41,7 @@ fn refuse_direct(client: &mut Client) -> Option<Connected> {
 }
 
 async fn forward(client: &mut Client, meant: SocketAddr) -> Option<Connected> {
-    let destination = Destination { host: Host::Address(meant.ip()), port: meant.port() };
+    let destination = Destination { host: Host::Address(meant.ip().to_canonical()), port: meant.port() };
     let server = client.connect(&destination, client.config.servers, Fin::EndOfData, "").await.ok();
     if server.is_none() {
         // Reset, as a refusing server would.

@@ -43,7 +43,7 @@ pub static PROFILE: Table = Table {
         Key {
             name: "name",
             shape: Text,
-            need: Absent("name of the path, or of the file"),
+            need: Absent("name of the path, from the second on with a number (`wifi.2`), or of the file"),
             doc: "Name of the profile in results.",
             example: "\"mine.lte\"",
         },

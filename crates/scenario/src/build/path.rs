@@ -61,9 +61,16 @@ impl Builder<'_, '_> {
         duration: Duration,
     ) -> (PathSpec, Vec<Generated>) {
         let name = fields.text("name").unwrap_or_default().to_owned();
-        let profile = fields.get("radio").and_then(|node| self.radio(node, &name));
-        let measured = fields.list("also_measure").iter().filter_map(|node| self.radio(node, &name));
-        let also_measure = measured.collect();
+        // Results name profiles, so each without a name needs a default name of its own. A path's
+        // name has no dot.
+        let mut unnamed = 0;
+        let mut radio = |this: &mut Self, node: &Node| {
+            unnamed += usize::from(super::radio::is_unnamed(node));
+            let default = if unnamed > 1 { format!("{name}.{unnamed}") } else { name.clone() };
+            this.radio(node, &default)
+        };
+        let profile = fields.get("radio").and_then(|node| radio(self, node));
+        let also_measure = fields.list("also_measure").iter().filter_map(|node| radio(self, node)).collect();
         self.check_times(fields, duration);
         if !fields.given("allowance") {
             self.not_with(fields, &["allowance_period"], "without `allowance`", "add `allowance = \"2GB\"`");

@@ -36,3 +36,8 @@ impl Builder<'_, '_> {
         profile
     }
 }
+
+/// Whether a profile is written into the scenario without a name.
+pub(super) fn is_unnamed(node: &Node) -> bool {
+    matches!(ProfileValue::of(node), Some(ProfileValue::Inline(fields)) if !fields.given("name"))
+}

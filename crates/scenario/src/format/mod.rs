@@ -78,7 +78,8 @@ pub(crate) static SCENARIO: Table = Table {
             name: "capture",
             shape: Flag,
             need: Default("false"),
-            doc: "Write every packet at the device's interfaces to `capture.pcapng`.",
+            doc: "Write every packet at the device's interfaces to `capture.pcapng`, as `--pcap` of `tandem run`, \
+                  `testbed` and `emulate` does.",
             example: "true",
         },
         Key {

@@ -78,7 +78,11 @@ impl Factor {
             Source::List(axis) => digits.values[axis],
             Source::Range(axis) => {
                 let share = sweep.share(axis, digits.sample).unwrap_or(0.0);
-                (share * self.levels.len() as f64) as u64
+                let levels = self.levels.len() as u64;
+                match sweep.spec().axes[axis].whole_place(share) {
+                    Some((place, count)) => part_of(place, count, levels),
+                    None => (share * levels as f64) as u64,
+                }
             }
         };
         (level as usize).min(self.levels.len().saturating_sub(1))
@@ -108,18 +112,39 @@ fn plain_number(value: &str) -> Option<(f64, &str)> {
     Some((number.trim().parse().ok()?, unit))
 }
 
-/// Equal parts of a range.
+/// Parts of a range: of whole numbers each by itself if they are few, else about as many in each
+/// part; of other numbers equal parts.
 fn range_levels(sweep: &Sweep, axis: &Axis) -> Vec<Level> {
     let Some((low, high)) = axis.ends() else { return Vec::new() };
     // Parts with the same number of points, if there is such a division.
     let even = RANGE_LEVELS.into_iter().find(|count| sweep.samples().is_multiple_of(*count));
     let count = even.unwrap_or(RANGE_LEVELS[0]).min(sweep.samples());
+    if let Some((_, numbers)) = axis.whole_place(0.0) {
+        let is_few = numbers <= RANGE_LEVELS[0].min(sweep.samples());
+        return whole_levels(low, numbers, if is_few { numbers } else { count.min(numbers) });
+    }
     let end = |part: u64| low + (high - low) * part as f64 / count as f64;
     let level = |part: u64| Level {
         name: format!("{}–{}", brief(end(part)), brief(end(part + 1))),
         number: Some(f64::midpoint(end(part), end(part + 1))),
     };
     (0..count).map(level).collect()
+}
+
+/// Parts of `numbers` whole numbers from `low` on, each named by its first and its last number.
+fn whole_levels(low: f64, numbers: u64, count: u64) -> Vec<Level> {
+    let first = |part: u64| (u128::from(part) * u128::from(numbers)).div_ceil(u128::from(count)) as u64;
+    let level = |part: u64| {
+        let [first, last] = [first(part), first(part + 1) - 1].map(|place| low + place as f64);
+        let name = if first < last { format!("{first}–{last}") } else { first.to_string() };
+        Level { name, number: Some(f64::midpoint(first, last)) }
+    };
+    (0..count).map(level).collect()
+}
+
+/// Part, of `count`, to which a place among `numbers` belongs.
+fn part_of(place: u64, numbers: u64, count: u64) -> u64 {
+    (u128::from(place) * u128::from(count) / u128::from(numbers.max(1))) as u64
 }
 
 /// A number with about three significant digits.

@@ -92,7 +92,7 @@ fn check_text(
         FileKind::Scenario => {
             let scenario = Input::new(path, text.as_bytes().to_vec()).of_several_devices().scenario(&[])?;
             *warnings = match &scenario.crowd {
-                Some(crowd) => warnings::of_crowd(crowd),
+                Some(crowd) => warnings::of_crowd(crowd, &crowd.draw(scenario.experiment.seed)),
                 None => warnings::of(&scenario.experiment, World::Simulation),
             };
             Ok(format!("valid scenario: {}", facts(&scenario)))
