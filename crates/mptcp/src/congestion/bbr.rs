@@ -193,7 +193,8 @@ impl Bbr {
     /// Updates RTprop, and enters and leaves PROBE_RTT (sections 4.1.2.3 and 4.3.5).
     fn update_rtprop(&mut self, sample: &RateSample, view: &SubflowView, begins: bool, window: &mut Window) {
         let now = view.now;
-        let expired = now.since(self.rtprop_at) > RTPROP_FILTER_LEN;
+        // Before the first sample nothing has expired, whatever the clock says.
+        let expired = self.rtprop < Duration::MAX && now.since(self.rtprop_at) > RTPROP_FILTER_LEN;
         if let Some(rtt) = sample.rtt
             && (rtt <= self.rtprop || expired)
         {
@@ -315,6 +316,11 @@ impl CongestionControl for Bbr {
 
     fn uses_rate_samples(&self) -> bool {
         true
+    }
+
+    /// Section 4.3.5: low samples of PROBE_RTT are not those of the path.
+    fn limits_itself(&self) -> bool {
+        matches!(self.state, State::ProbeRtt { .. })
     }
 
     fn pacing_rate(&self) -> Option<u64> {

@@ -161,6 +161,12 @@ pub trait CongestionControl: CloneCongestionControl + fmt::Debug + Send + Sync {
         false
     }
 
+    /// Returns true while the algorithm itself keeps the window small, so that the rate samples of
+    /// what is sent now say nothing about the path.
+    fn limits_itself(&self) -> bool {
+        false
+    }
+
     /// Returns the pacing rate, in bytes per second; `None` leaves pacing to
     /// [`Config::pacing`](crate::Config::pacing).
     fn pacing_rate(&self) -> Option<u64> {

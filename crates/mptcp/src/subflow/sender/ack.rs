@@ -104,7 +104,7 @@ impl<P: Payload> Sender<P> {
             sacked: self.scoreboard.sacked(),
             lost_total: self.scoreboard.lost_total(),
             delivered: self.sampler.as_ref().map_or(0, |sampler| sampler.delivered()),
-            dsack: dsack_of(ack.blocks, ack.offset.max(self.una())),
+            dsack: dsack_of(ack.blocks, ack.offset),
         }
     }
 
@@ -285,6 +285,9 @@ impl<P: Payload> Sender<P> {
         sample.in_flight = self.pipe();
         let view = self.view(now, before.flight, acked.rtt);
         self.cwnd.on_rate_sample(&sample, &view);
+        if let Some(sampler) = self.sampler.as_mut().filter(|_| self.cwnd.limits_itself()) {
+            sampler.set_app_limited(sample.in_flight);
+        }
     }
 }
 

@@ -166,6 +166,10 @@ impl CongestionWindow {
     pub(super) fn uses_rate_samples(&self) -> bool {
         self.congestion.inner().uses_rate_samples()
     }
+    /// The algorithm itself keeps the window small.
+    pub(super) fn limits_itself(&self) -> bool {
+        self.congestion.inner().limits_itself()
+    }
     /// Pacing rate of the algorithm, in bytes per second.
     pub(super) fn pacing_rate(&self) -> Option<u64> {
         self.congestion.inner().pacing_rate()

@@ -198,13 +198,13 @@ impl<P: Payload> Sender<P> {
         Some(self.send_again(now, i))
     }
 
-    /// Tells the rate sampler if the window has room and no data is left.
+    /// Tells the rate sampler if the window has room for a segment and no data is left.
     fn note_app_limited(&mut self) {
         let pipe = self.pipe();
         if let Some(sampler) = &mut self.sampler
             && self.queue.is_empty()
             && !self.scoreboard.has_unrepaired()
-            && pipe < self.cwnd.cwnd()
+            && pipe + self.mss <= self.cwnd.cwnd()
         {
             sampler.set_app_limited(pipe);
         }

@@ -157,3 +157,19 @@ fn regrown_window_keeps_its_cubic_curve() {
         assert_eq!(s.cwnd.algorithm_state() == curve, keeps, "{cwnd}");
     }
 }
+
+#[test]
+fn late_acknowledgement_is_no_duplicate_sack() {
+    let mut s = sender_with(&Config { undo: true, ..config() }, true);
+    for n in 0..20 {
+        assert_eq!(send(&mut s, T0), Some(n));
+    }
+    ack(&mut s, after(100), 0, &[(1, 20)]);
+    assert_eq!(retransmit(&mut s, after(100)), Some(0));
+    ack(&mut s, after(200), 20, &[]);
+    let ssthresh = s.cwnd.ssthresh();
+    assert!(ssthresh < 20 * MSS);
+    // Sent before the loss was repaired: its block is beyond its own acknowledgement.
+    ack(&mut s, after(201), 0, &[(1, 2)]);
+    assert_eq!(s.cwnd.ssthresh(), ssthresh);
+}
