@@ -12,6 +12,7 @@ mod pages;
 mod query;
 mod routes;
 mod store;
+mod token_gate;
 
 pub use store::{Filter, Kept, Place, Retention, Store, StoreError};
 

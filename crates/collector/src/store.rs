@@ -267,6 +267,18 @@ impl Store {
         before: Option<&Place>,
         filter: &Filter,
     ) -> Result<Vec<Summary>, StoreError> {
+        self.list_within(limit, usize::MAX, before, filter).map(|(sessions, _)| sessions)
+    }
+
+    /// As [`list`](Self::list), but ends before the summaries have more than `max_bytes` in sum, except
+    /// with the first one. Returns also whether the list goes on.
+    pub(crate) fn list_within(
+        &self,
+        limit: u32,
+        max_bytes: usize,
+        before: Option<&Place>,
+        filter: &Filter,
+    ) -> Result<(Vec<Summary>, bool), StoreError> {
         let connection = self.reader()?;
         let mut statement = connection.prepare_cached(
             "SELECT summary FROM sessions
@@ -277,9 +289,18 @@ impl Store {
         )?;
         let (start, id) = (before.map(|place| &place.started_at), before.map(|place| &place.id));
         let state = filter.state.map(State::name);
-        let rows = statement
-            .query_map(params![start, id, filter.label, state, limit], |row| row.get::<_, String>(0))?;
-        rows.map(|row| serde_json::from_str(&row?).map_err(broken)).collect()
+        // One more tells whether the list goes on.
+        let rows = params![start, id, filter.label, state, i64::from(limit) + 1];
+        let (mut sessions, mut bytes) = (Vec::new(), 0);
+        for summary in statement.query_map(rows, |row| row.get::<_, String>(0))? {
+            let summary = summary?;
+            bytes += summary.len();
+            if sessions.len() == limit as usize || (bytes > max_bytes && !sessions.is_empty()) {
+                return Ok((sessions, true));
+            }
+            sessions.push(serde_json::from_str(&summary).map_err(broken)?);
+        }
+        Ok((sessions, false))
     }
 
     /// Returns the sessions with these ids in the given order; unknown ids are left out.

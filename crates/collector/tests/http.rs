@@ -175,6 +175,21 @@ fn player_page_and_content_are_served() {
 }
 
 #[test]
+fn player_page_is_files_without_segments_and_digests() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("index.html"), "<!doctype html>player").unwrap();
+    let config = Config { web: Some(folder.path().to_owned()), ..Config::default() };
+    let collector = Collector::start(&folder.path().join("s.db"), config);
+    let digest = ("Want-Repr-Digest", "sha-256=1");
+    for path in ["/segments/0/0/1000", "/segments/0/0/268435456"] {
+        let (status, head, _) = collector.ask(&format!("HEAD {path}"), &[digest], b"");
+        assert!(status == 404 && !head.contains("repr-digest: "), "{head}");
+    }
+    let (status, head, _) = collector.ask("HEAD /", &[digest], b"");
+    assert!(status == 200 && !head.contains("repr-digest: "), "{head}");
+}
+
+#[test]
 fn wrong_query_parameters_are_errors_that_name_the_valid_ones() {
     let folder = tempfile::tempdir().unwrap();
     let collector = Collector::start(&folder.path().join("s.db"), Config::default());
