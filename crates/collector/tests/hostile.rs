@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 use support::{Collector, record, stored};
-use tandem_collector::{Config, Filter, Retention, Store};
+use tandem_collector::{Config, Filter, Now, Retention, Store};
 
 /// Tests that measure memory or time run one after the other.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -228,12 +228,12 @@ fn oldest_sessions_beyond_a_size_are_deleted() {
     fill(&store, 200);
     let bytes = store.bytes().unwrap();
     let limit = Retention { max_bytes: Some(bytes / 2), ..Retention::default() };
-    let deleted = store.retain(limit).unwrap();
+    let deleted = store.retain(limit, Now::read()).unwrap();
     assert!((80..130).contains(&deleted), "{deleted} of 200 sessions");
     assert!(store.bytes().unwrap() <= bytes / 2);
     let newest = store.list(1, None, &Filter::default()).unwrap();
     assert_eq!(newest[0].id, "session-00199");
-    assert_eq!(store.retain(limit).unwrap(), 0);
+    assert_eq!(store.retain(limit, Now::read()).unwrap(), 0);
 }
 
 #[test]
