@@ -52,9 +52,12 @@ impl Config {
         }
     }
 
-    /// Foreign origin of the request, if any, and whether it is allowed.
+    /// Foreign origin of the request, if any, and whether it is allowed. An unreadable one, or one of
+    /// several, is empty and not allowed.
     pub(crate) fn foreign_origin<'a>(&self, headers: &'a HeaderMap) -> Option<(&'a str, bool)> {
-        let origin = field(headers, header::ORIGIN)?;
+        let mut fields = headers.get_all(header::ORIGIN).iter();
+        let first = fields.next()?;
+        let (Ok(origin), None) = (first.to_str(), fields.next()) else { return Some(("", false)) };
         // With TLS, a page of http://HOST is not this server's: anybody on the way can forge it.
         // Without TLS, a reverse proxy in front may add it.
         let schemes: &[&str] = if self.tls.is_some() { &["https"] } else { &["http", "https"] };
@@ -161,6 +164,20 @@ mod tests {
             assert_eq!(origin(other), Some(false), "{other}");
         }
         assert_eq!(config.foreign_origin(&headers(&[("host", "127.0.0.1")])), None);
+    }
+
+    #[test]
+    fn unreadable_or_second_origin_is_foreign() {
+        let config = Config { origins: vec!["/".into()], ..Config::default() };
+        let own = headers(&[("host", "127.0.0.1"), ("origin", "http://127.0.0.1")]);
+        let mut unreadable = own.clone();
+        unreadable
+            .insert(header::ORIGIN, header::HeaderValue::from_bytes("http://ev\u{e9}l".as_bytes()).unwrap());
+        let mut two = own;
+        two.append(header::ORIGIN, "http://evil.example".parse().unwrap());
+        for headers in [unreadable, two] {
+            assert_eq!(config.foreign_origin(&headers), Some(("", false)));
+        }
     }
 
     #[test]

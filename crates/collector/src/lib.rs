@@ -12,8 +12,9 @@ mod pages;
 mod query;
 mod routes;
 mod store;
+mod token_gate;
 
-pub use store::{Filter, Kept, Place, Retention, Store, StoreError};
+pub use store::{Filter, Kept, Now, Place, Retention, Store, StoreError};
 
 use player::content::{Content, Log};
 use player::serve::{Limits, Server};
@@ -110,11 +111,11 @@ pub fn run(
         let (limits, kept) = (config.retention, store.clone());
         let sweep = tokio::spawn(async move {
             let mut ticks = tokio::time::interval(RETENTION_INTERVAL);
-            while limits != Retention::default() {
+            loop {
                 ticks.tick().await;
                 let store = kept.clone();
-                // A busy database is tried again at the next tick.
-                let _ = tokio::task::spawn_blocking(move || store.retain(limits)).await;
+                // A busy database is tried again at the next tick. Without limits this dates arrivals.
+                let _ = tokio::task::spawn_blocking(move || store.retain(limits, Now::read())).await;
             }
         });
         let site = Arc::new(routes::Site::new(config, store, tls_failures));

@@ -90,6 +90,12 @@ impl Permits {
         Self { all: Arc::new(Semaphore::new(count)), per_network, networks: Mutex::default() }
     }
 
+    /// Permits without a limit of their sum.
+    pub(crate) fn for_each_network(count: usize) -> Self {
+        let all = Arc::new(Semaphore::new(Semaphore::MAX_PERMITS));
+        Self { all, per_network: count, networks: Mutex::default() }
+    }
+
     /// Waits for a permit; dropping the result returns it.
     pub(crate) async fn acquire(
         &self,
@@ -105,7 +111,27 @@ impl Permits {
         let own = own.acquire_owned().await?;
         Ok((own, Arc::clone(&self.all).acquire_owned().await?))
     }
+
+    /// Runs `act` in a thread for blocking work once a permit is free. The thread holds the permit,
+    /// since it works on after its client has disconnected.
+    pub(crate) async fn run_blocking<T: Send + 'static>(
+        &self,
+        network: Network,
+        act: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, TaskFailed> {
+        let permit = self.acquire(network).await.map_err(|_| TaskFailed)?;
+        let work = move || {
+            let result = act();
+            drop(permit);
+            result
+        };
+        tokio::task::spawn_blocking(work).await.map_err(|_| TaskFailed)
+    }
 }
+
+/// Task that panicked, or that the end of the collector prevented.
+#[derive(Debug)]
+pub(crate) struct TaskFailed;
 
 #[cfg(test)]
 mod tests {
@@ -142,6 +168,34 @@ mod tests {
             drop(permits.acquire(network(2)).await.unwrap());
             drop(first);
             third.await.unwrap().unwrap();
+        });
+    }
+
+    #[test]
+    fn work_of_a_disconnected_client_holds_its_permit_until_it_ends() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(async {
+            let network = Network::of([192, 0, 2, 1].into());
+            let permits = Arc::new(Permits::new(1));
+            let (begin, begun) = tokio::sync::oneshot::channel();
+            let (end, ended) = std::sync::mpsc::channel::<()>();
+            let working = Arc::clone(&permits);
+            let client = tokio::spawn(async move {
+                let work = move || {
+                    begin.send(()).unwrap();
+                    ended.recv().unwrap();
+                };
+                working.run_blocking(network, work).await
+            });
+            begun.await.unwrap();
+            client.abort();
+            assert!(client.await.unwrap_err().is_cancelled());
+            let waiting = Arc::clone(&permits);
+            let next = tokio::spawn(async move { waiting.acquire(network).await.map(drop) });
+            tokio::task::yield_now().await;
+            assert!(!next.is_finished(), "the first task still works");
+            end.send(()).unwrap();
+            next.await.unwrap().unwrap();
         });
     }
 }

@@ -1,21 +1,28 @@
-//! Session store: one SQLite table with the documents and their summaries.
+//! Session store: a SQLite table with the documents and their summaries, and one with the starts of
+//! boots, which date their arrivals ([`retention`]).
 //!
 //! One connection writes. Reads have connections of their own, beside which it writes on, since the
 //! database has a write-ahead log. Deletions run in batches, between which records are stored.
+
+mod retention;
+
+pub use retention::{Now, Retention};
 
 use playback::{Record, State, Summary};
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
 use std::fmt;
 use std::fs::OpenOptions;
+use std::io;
 use std::ops::Deref;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 /// Version of the tables, stored in `user_version`.
-const SCHEMA_VERSION: i64 = 2;
+const SCHEMA_VERSION: i64 = 3;
+/// Version 2.
 const TABLES: &str = "
     CREATE TABLE sessions (
         id TEXT PRIMARY KEY NOT NULL,
@@ -34,6 +41,21 @@ const ADD_ARRIVAL: &str = "
     ALTER TABLE sessions ADD COLUMN received_s INTEGER NOT NULL DEFAULT 0;
     UPDATE sessions SET received_s = coalesce(unixepoch(started_at), unixepoch());
     CREATE INDEX by_arrival ON sessions (received_s);
+";
+/// From version 2: arrivals in seconds since a boot. Those of former versions are in seconds since
+/// 1970, as if this were the start of their boot.
+const ADD_BOOTS: &str = "
+    CREATE TABLE boots (
+        number INTEGER PRIMARY KEY NOT NULL,
+        boot TEXT NOT NULL UNIQUE,
+        start_s INTEGER NOT NULL,
+        seen_s INTEGER NOT NULL,
+        since_s INTEGER NOT NULL
+    ) STRICT;
+    INSERT INTO boots VALUES (0, '', 0, 0, 0);
+    ALTER TABLE sessions ADD COLUMN boot INTEGER NOT NULL DEFAULT 0;
+    DROP INDEX by_arrival;
+    CREATE INDEX by_arrival ON sessions (boot, received_s);
 ";
 
 /// Time for which SQLite waits for another process that uses the database.
@@ -70,23 +92,14 @@ impl From<&Summary> for Place {
     }
 }
 
-/// Limits of the stored sessions; none without members.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Retention {
-    /// Maximum time since a session arrived.
-    pub max_age: Option<Duration>,
-    /// Maximum number of sessions; the latest arrivals stay.
-    pub max_sessions: Option<u32>,
-    /// Maximum size of the sessions in the database, in bytes; the latest arrivals stay.
-    pub max_bytes: Option<u64>,
-}
-
 /// Handle to the database; clones share it.
 #[derive(Clone)]
 pub struct Store(Arc<Database>);
 
 struct Database {
     path: PathBuf,
+    /// Number of this boot in the table `boots`.
+    boot: i64,
     writer: Mutex<Connection>,
     readers: Mutex<Vec<Connection>>,
 }
@@ -131,7 +144,7 @@ pub enum StoreError {
     /// Error of SQLite.
     Sqlite(rusqlite::Error),
     /// The file cannot be created.
-    Io(std::io::Error),
+    Io(io::Error),
     /// Written by a later version of Tandem.
     Later(i64),
     /// A stored document is invalid.
@@ -177,6 +190,11 @@ impl Store {
     /// # Errors
     /// If the file cannot be created, is not a database, or has a later version.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
+        let boot = linux::process::boot_id().map_err(|error| StoreError::Io(io::Error::other(error)))?;
+        Self::open_in_boot(path, &boot, Now::read())
+    }
+
+    fn open_in_boot(path: &Path, boot: &str, now: Now) -> Result<Self, StoreError> {
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             std::fs::create_dir_all(folder).map_err(StoreError::Io)?;
         }
@@ -184,10 +202,10 @@ impl Store {
         OpenOptions::new().append(true).create(true).mode(0o600).open(path).map_err(StoreError::Io)?;
         let mut writer = Connection::open(path)?;
         prepare(&mut writer)?;
+        let boot = retention::boot_number(&writer, boot, now)?;
         let readers = (0..IDLE_READERS).map(|_| open_reader(path)).collect::<Result<_, _>>()?;
-        let database =
-            Database { path: path.to_owned(), writer: Mutex::new(writer), readers: Mutex::new(readers) };
-        Ok(Self(Arc::new(database)))
+        let (path, writer, readers) = (path.to_owned(), Mutex::new(writer), Mutex::new(readers));
+        Ok(Self(Arc::new(Database { path, boot, writer, readers })))
     }
 
     /// Limits the size of the database in bytes: a record beyond it is refused as [`StoreError::Full`].
@@ -208,11 +226,15 @@ impl Store {
     /// # Errors
     /// If the database cannot be written; it is then unchanged.
     pub fn keep(&self, record: &Record, document: &str) -> Result<Kept, StoreError> {
+        self.keep_at(record, document, linux::clock::uptime_seconds())
+    }
+
+    fn keep_at(&self, record: &Record, document: &str, uptime_s: i64) -> Result<Kept, StoreError> {
         let connection = self.writer();
         let summary = serde_json::to_string(&record.summary()).map_err(broken)?;
         let added = connection.execute(
-            "INSERT INTO sessions (id, started_at, label, summary, document, received_s)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+            "INSERT INTO sessions (id, started_at, label, summary, document, received_s, boot)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
              ON CONFLICT (id) DO NOTHING",
             params![
                 record.id,
@@ -220,7 +242,8 @@ impl Store {
                 record.label.as_deref().unwrap_or_default(),
                 summary,
                 document,
-                unix_time()
+                uptime_s,
+                self.0.boot
             ],
         )?;
         if added == 1 {
@@ -267,6 +290,18 @@ impl Store {
         before: Option<&Place>,
         filter: &Filter,
     ) -> Result<Vec<Summary>, StoreError> {
+        self.list_within(limit, usize::MAX, before, filter).map(|(sessions, _)| sessions)
+    }
+
+    /// As [`list`](Self::list), but ends before the summaries have more than `max_bytes` in sum, except
+    /// with the first one. Returns also whether the list goes on.
+    pub(crate) fn list_within(
+        &self,
+        limit: u32,
+        max_bytes: usize,
+        before: Option<&Place>,
+        filter: &Filter,
+    ) -> Result<(Vec<Summary>, bool), StoreError> {
         let connection = self.reader()?;
         let mut statement = connection.prepare_cached(
             "SELECT summary FROM sessions
@@ -277,9 +312,18 @@ impl Store {
         )?;
         let (start, id) = (before.map(|place| &place.started_at), before.map(|place| &place.id));
         let state = filter.state.map(State::name);
-        let rows = statement
-            .query_map(params![start, id, filter.label, state, limit], |row| row.get::<_, String>(0))?;
-        rows.map(|row| serde_json::from_str(&row?).map_err(broken)).collect()
+        // One more tells whether the list goes on.
+        let rows = params![start, id, filter.label, state, i64::from(limit) + 1];
+        let (mut sessions, mut bytes) = (Vec::new(), 0);
+        for summary in statement.query_map(rows, |row| row.get::<_, String>(0))? {
+            let summary = summary?;
+            bytes += summary.len();
+            if sessions.len() == limit as usize || (bytes > max_bytes && !sessions.is_empty()) {
+                return Ok((sessions, true));
+            }
+            sessions.push(serde_json::from_str(&summary).map_err(broken)?);
+        }
+        Ok((sessions, false))
     }
 
     /// Returns the sessions with these ids in the given order; unknown ids are left out.
@@ -349,54 +393,6 @@ impl Store {
         }
         self.erase_log()?;
         Ok(found)
-    }
-
-    /// Deletes the sessions beyond the limits; returns their number.
-    ///
-    /// # Errors
-    /// If the database cannot be written.
-    pub fn retain(&self, limits: Retention) -> Result<usize, StoreError> {
-        let mut deleted = 0;
-        loop {
-            let batch = self.beyond(limits)?;
-            if batch.is_empty() {
-                break;
-            }
-            deleted += batch.len();
-            self.delete_batch(&batch)?;
-        }
-        if deleted > 0 {
-            self.erase_log()?;
-        }
-        Ok(deleted)
-    }
-
-    /// Some of the sessions beyond the limits, in the order of their arrival.
-    fn beyond(&self, limits: Retention) -> Result<Vec<i64>, StoreError> {
-        const OLDEST: &str = "SELECT rowid FROM sessions ORDER BY received_s, started_at, id LIMIT ?1";
-        if let Some(age) = limits.max_age {
-            let oldest = unix_time().saturating_sub(i64::try_from(age.as_secs()).unwrap_or(i64::MAX));
-            let query = "SELECT rowid FROM sessions WHERE received_s < ?1 LIMIT ?2";
-            let batch = self.rows(query, params![oldest, BATCH_SESSIONS])?;
-            if !batch.is_empty() {
-                return Ok(batch);
-            }
-        }
-        if limits.max_sessions.is_none() && limits.max_bytes.is_none() {
-            return Ok(Vec::new());
-        }
-        let sessions = u64::from(self.count(&Filter::default())?);
-        let surplus = sessions.saturating_sub(limits.max_sessions.map_or(u64::MAX, u64::from));
-        let surplus = match limits.max_bytes {
-            Some(max) if surplus == 0 => {
-                // As many as the mean size suggests, but not more: the sizes differ.
-                let bytes = self.bytes()?.saturating_sub(max);
-                bytes.div_ceil((self.bytes()? / sessions.max(1)).max(1)).min(sessions)
-            }
-            _ => surplus,
-        };
-        let batch = u32::try_from(surplus).unwrap_or(u32::MAX).min(BATCH_SESSIONS);
-        if batch == 0 { Ok(Vec::new()) } else { self.rows(OLDEST, [batch]) }
     }
 
     /// Bytes of the database in use; space of deleted sessions is used again.
@@ -474,18 +470,19 @@ fn prepare(connection: &mut Connection) -> Result<(), StoreError> {
     connection.pragma_update(None, "secure_delete", "ON")?;
     let tables = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
     let version: i64 = tables.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-    match version {
-        0 => {
-            tables.execute_batch(TABLES)?;
-            tables.pragma_update(None, "user_version", SCHEMA_VERSION)?;
-        }
-        1 => {
-            tables.execute_batch(ADD_ARRIVAL)?;
-            rewrite_summaries(&tables)?;
-            tables.pragma_update(None, "user_version", SCHEMA_VERSION)?;
-        }
-        SCHEMA_VERSION => {}
-        later => return Err(StoreError::Later(later)),
+    if version > SCHEMA_VERSION {
+        return Err(StoreError::Later(version));
+    }
+    if version == 0 {
+        tables.execute_batch(TABLES)?;
+    }
+    if version == 1 {
+        tables.execute_batch(ADD_ARRIVAL)?;
+        rewrite_summaries(&tables)?;
+    }
+    if version < SCHEMA_VERSION {
+        tables.execute_batch(ADD_BOOTS)?;
+        tables.pragma_update(None, "user_version", SCHEMA_VERSION)?;
     }
     tables.commit()?;
     Ok(())
@@ -500,12 +497,6 @@ fn open_reader(path: &Path) -> Result<Connection, StoreError> {
 
 fn broken(error: impl fmt::Display) -> StoreError {
     StoreError::Broken(error.to_string())
-}
-
-/// Seconds since 1970.
-fn unix_time() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
 }
 
 /// Computes the summaries anew from the documents, which are the truth.

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 use support::{Collector, record, stored};
-use tandem_collector::{Config, Retention, Store};
+use tandem_collector::{Config, Now, Retention, Store};
 
 #[test]
 fn a_record_is_stored_once_and_served_in_every_format() {
@@ -175,6 +175,21 @@ fn player_page_and_content_are_served() {
 }
 
 #[test]
+fn player_page_is_files_without_segments_and_digests() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("index.html"), "<!doctype html>player").unwrap();
+    let config = Config { web: Some(folder.path().to_owned()), ..Config::default() };
+    let collector = Collector::start(&folder.path().join("s.db"), config);
+    let digest = ("Want-Repr-Digest", "sha-256=1");
+    for path in ["/segments/0/0/1000", "/segments/0/0/268435456"] {
+        let (status, head, _) = collector.ask(&format!("HEAD {path}"), &[digest], b"");
+        assert!(status == 404 && !head.contains("repr-digest: "), "{head}");
+    }
+    let (status, head, _) = collector.ask("HEAD /", &[digest], b"");
+    assert!(status == 200 && !head.contains("repr-digest: "), "{head}");
+}
+
+#[test]
 fn wrong_query_parameters_are_errors_that_name_the_valid_ones() {
     let folder = tempfile::tempdir().unwrap();
     let collector = Collector::start(&folder.path().join("s.db"), Config::default());
@@ -306,17 +321,19 @@ fn sessions_beyond_the_limits_are_deleted() {
         let all = store.list(10, None, &tandem_collector::Filter::default()).unwrap();
         all.into_iter().map(|one| one.id).collect::<Vec<_>>()
     };
-    assert_eq!(store.retain(Retention::default()).unwrap(), 0);
+    // A clock that has stood for an hour.
+    let now = Now { uptime_s: 7_200 + Now::read().uptime_s, wall_s: 7_200 + Now::read().wall_s };
+    assert_eq!(store.retain(Retention::default(), now).unwrap(), 0);
     let database = rusqlite::Connection::open(&path).unwrap();
     database
         .execute("UPDATE sessions SET received_s = received_s - 7200 WHERE id = 'session-4'", [])
         .unwrap();
-    let hour = Retention { max_age: Some(Duration::from_secs(3600)), ..Retention::default() };
-    assert_eq!(store.retain(hour).unwrap(), 1);
+    let three_hours = Retention { max_age: Some(Duration::from_secs(10_800)), ..Retention::default() };
+    assert_eq!(store.retain(three_hours, now).unwrap(), 1);
     assert_eq!(ids(), ["session-3", "session-2", "session-1"]);
-    database.execute("UPDATE sessions SET received_s = received_s - 60 WHERE id <> 'session-1'", []).unwrap();
-    assert_eq!(store.retain(Retention { max_sessions: Some(1), ..Retention::default() }).unwrap(), 2);
-    assert_eq!(ids(), ["session-1"]);
+    let one = Retention { max_sessions: Some(1), ..Retention::default() };
+    assert_eq!(store.retain(one, now).unwrap(), 2);
+    assert_eq!(ids(), ["session-3"]);
 }
 
 #[test]

@@ -60,6 +60,22 @@ pub(crate) enum Source {
     File { url: Url, duration: Duration },
 }
 
+impl Part {
+    /// Memory for the addresses. The number of segments has a limit of its own.
+    pub(crate) fn address_bytes(&self) -> usize {
+        let init = self.init.as_ref().map_or(0, |init| init.url.as_str().len());
+        let source = match &self.source {
+            Source::Template { base, media, .. } => base.as_str().len() + media.len(),
+            Source::List { base, entries } => {
+                base.as_str().len() + entries.iter().map(|(reference, _)| reference.len()).sum::<usize>()
+            }
+            Source::Index { file } => file.url.as_str().len(),
+            Source::File { url, .. } => url.as_str().len(),
+        };
+        size_of::<Self>() + init + source
+    }
+}
+
 /// Maximum number of segments of one representation.
 pub(crate) const MAX_SEGMENTS: usize = 100_000;
 /// Length of the segments into which a file without an index is cut.
@@ -101,7 +117,7 @@ impl Representation {
             let count = duration.as_nanos().div_ceil(FILE_SEGMENT_DURATION.as_nanos()).min(size);
             if count == 0 || count > MAX_SEGMENTS as u64 {
                 return Err(format!(
-                    "{url}: expected a size and a length above zero, found {size} bytes in {duration}"
+                    "expected a size and a length above zero, found {size} bytes in {duration}"
                 ));
             }
             let place = |index: u64| (u128::from(size) * u128::from(index) / u128::from(count)) as u64;

@@ -239,3 +239,22 @@ fn errors_have_a_position_and_an_expectation() {
     let error = Presentation::parse("m", &relative, None).unwrap_err().to_string();
     assert!(error.contains("its own address is unknown"), "{error}");
 }
+
+#[test]
+fn addresses_of_a_manifest_have_a_limit_in_sum() {
+    // Each of 250 representations inherits a long base from its period, or resolves against it.
+    let inherited = "<Representation bandwidth=\"1\"/>".repeat(250);
+    let resolved = "<Representation bandwidth=\"1\"><BaseURL>a</BaseURL></Representation>".repeat(250);
+    for (representations, periods) in [(inherited, 80), (resolved, 80)] {
+        let period = format!(
+            "<Period duration=\"PT1S\"><BaseURL>{}/</BaseURL><AdaptationSet contentType=\"video\">\
+             <SegmentTemplate duration=\"1\" media=\"$Number$\" initialization=\"i\"/>{representations}\
+             </AdaptationSet></Period>",
+            "x".repeat(4_000)
+        );
+        let text = |periods| format!("<MPD>{}</MPD>", period.repeat(periods));
+        assert!(read(&text(1)).is_ok());
+        let error = read(&text(periods)).unwrap_err();
+        assert!(error.ends_with("expected addresses of at most 64 MiB in all"), "{error}");
+    }
+}

@@ -9,6 +9,8 @@ const TOLERANCE_S: f64 = 1e-3;
 const MAX_ENTRIES: usize = 20_000;
 const MAX_ERRORS: usize = 1_000;
 const MAX_LEVELS: usize = 256;
+/// Maximum size of a segment, in bytes: every JSON reader has exact integers up to here.
+const MAX_SEGMENT_BYTES: u64 = (1 << 53) - 1;
 /// Maximum size of `extra` as text, in bytes.
 const MAX_EXTRA_BYTES: usize = 64 << 10;
 /// Maximum number of reported problems.
@@ -241,6 +243,12 @@ impl Record {
             problems.number(&format!("{place}.buffer_s"), segment.buffer_s);
             problems.number(&format!("{place}.bitrate_kbps"), segment.bitrate_kbps);
             problems.number(&format!("{place}.duration_s"), segment.duration_s.unwrap_or_default());
+            problems.expect(segment.size_bytes <= MAX_SEGMENT_BYTES, || {
+                format!(
+                    "{place}.size_bytes: expected at most {MAX_SEGMENT_BYTES}, found {}",
+                    segment.size_bytes
+                )
+            });
         }
         let times: Vec<f64> = self.abandoned.iter().map(|download| download.at_s).collect();
         problems.ordered("abandoned", &times, end);

@@ -86,6 +86,7 @@ fn reader_refuses_documents_that_the_schema_refuses() {
         ("/stalls/0/length", Some(json!(1))),
         ("/switches/0/to_level", Some(json!(256))),
         ("/segments/0/size_bytes", Some(json!(-5))),
+        ("/segments/0/size_bytes", Some(json!(1_u64 << 53))),
         ("/segments/0/asked_s", None),
         ("/abandoned/0/at_s", None),
         ("/errors/0/status", Some(json!(99))),

@@ -45,9 +45,11 @@ impl Presentation {
             Source::Url(url) => {
                 let (bytes, url) =
                     fetcher.fetch_whole(url, None, Object::Manifest, MAX_MANIFEST_BYTES).await?;
-                let text = String::from_utf8(bytes)
-                    .map_err(|_| PlayError::Manifest(format!("{url}: expected a text, found other bytes")))?;
-                Self::read(url.as_str(), &text, Some(&url), fetcher).await
+                let name = without_login(&url);
+                let text = String::from_utf8(bytes).map_err(|_| {
+                    PlayError::Manifest(format!("{name}: expected a text, found other bytes"))
+                })?;
+                Self::read(&name, &text, Some(&url), fetcher).await
             }
             Source::Text { name, text, base } => Self::read(name, text, base.as_ref(), fetcher).await,
             Source::Sizes { name, manifest, server } => Ok(Self::of_sizes(name, manifest.clone(), server)),
@@ -116,7 +118,8 @@ impl Presentation {
         let (size, url) = fetcher.size(url).await?;
         if duration.is_zero() || size == 0 {
             return Err(PlayError::Manifest(format!(
-                "{url}: expected a file of some length, found {size} bytes"
+                "{}: expected a file of some length, found {size} bytes",
+                without_login(&url)
             )));
         }
         let count = duration.as_nanos().div_ceil(FILE_RANGE_DURATION.as_nanos()).min(size);
@@ -218,7 +221,9 @@ async fn load_missing(
             }
             dash::Missing::Size(url) => {
                 let (size, _) = fetcher.size(&url).await?;
-                representation.cut(size).map_err(PlayError::Manifest)?;
+                representation
+                    .cut(size)
+                    .map_err(|what| PlayError::Manifest(format!("{}: {what}", without_login(&url))))?;
             }
         }
     }

@@ -458,3 +458,55 @@ fn client_that_reads_nothing_is_disconnected() {
     drop(stop);
     serving.join().unwrap();
 }
+
+#[test]
+fn passwords_of_addresses_are_in_no_record() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &[u8]| std::fs::write(folder.path().join(name), text).unwrap();
+    let sizes_json =
+        "{\"segment_duration_ms\": 200, \"bitrates_kbps\": [400], \"segment_sizes_bits\": [[80000]]}";
+    file("sizes.json", sizes_json.as_bytes());
+    file("wrong.json", b"{}");
+    file("wrong.mpd", b"<MPD/>");
+    file("binary.mpd", b"\xff");
+    file("empty.mp4", b"");
+    file("long.mp4", &vec![0; 200_000]);
+    file(
+        "long.mpd",
+        b"<MPD mediaPresentationDuration=\"PT900000S\"><Period><AdaptationSet contentType=\"video\">\
+          <Representation bandwidth=\"1\"><BaseURL>long.mp4</BaseURL></Representation></AdaptationSet></Period></MPD>",
+    );
+    let server = Server::start(Content { directory: Some(folder.path().to_owned()), ..Content::default() });
+    let mut config = config(&server, sizes(1, 200));
+    let url = |name: &str| url::Url::parse(&format!("http://me:secret@{}/{name}", server.address())).unwrap();
+    let names = ["sizes.json", "wrong.json", "wrong.mpd", "binary.mpd", "long.mpd", "none.mpd"];
+    let sources = names.into_iter().map(|name| Source::Url(url(name)));
+    let file = Source::File { url: url("empty.mp4"), duration: units::Duration::from_secs(9) };
+    for source in sources.chain([file]) {
+        config.source = source;
+        let played = play(&config, &mut go).unwrap();
+        let text = played.record.to_text();
+        assert!(!text.contains("secret") && text.contains("http://127.0.0.1"), "{text}");
+    }
+}
+
+#[test]
+fn file_of_an_impossible_size_is_an_error() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/film.mp4", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        while let Ok((mut stream, _)) = listener.accept() {
+            let _ = stream.read(&mut [0; 4096]);
+            let _ = stream.write_all(
+                b"HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-0/18446744073709551615\r\n\
+                  Content-Length: 1\r\nConnection: close\r\n\r\nx",
+            );
+        }
+    });
+    let server = Server::start(Content::default());
+    let mut config = config(&server, sizes(1, 200));
+    config.network.retries = 0;
+    config.source = Source::File { url: url.parse().unwrap(), duration: units::Duration::from_secs(4) };
+    let played = play(&config, &mut go).unwrap();
+    assert_eq!(played.record.state, Some(State::Failed));
+}

@@ -58,21 +58,22 @@ impl Bytes {
     pub const fn get(self) -> u64 {
         self.0
     }
-    /// Returns the number of bits.
+    /// Returns the number of bits, at most [`u64::MAX`].
     pub const fn bits(self) -> u64 {
-        self.0 * 8
+        self.0.saturating_mul(8)
     }
     /// Returns megabits (10^6 bits).
     pub fn as_mbit(self) -> f64 {
         self.bits() as f64 / 1e6
     }
     /// Returns the mean rate of this amount over `span`; zero if `span` is zero. The rate
-    /// is rounded down to a bit per second.
+    /// is rounded down to a bit per second, and at most [`u64::MAX`].
     pub fn per(self, span: Duration) -> Bitrate {
         if span.is_zero() {
             return Bitrate::ZERO;
         }
-        Bitrate(((self.bits() as u128 * 1_000_000_000) / span.as_nanos() as u128) as u64)
+        let rate = self.0 as u128 * 8_000_000_000 / span.as_nanos() as u128;
+        Bitrate(u64::try_from(rate).unwrap_or(u64::MAX))
     }
 }
 
@@ -191,6 +192,15 @@ mod tests {
         assert_eq!(rate.over(Duration::from_millis(6)), Bytes::new(1500));
         assert_eq!(Bytes::new(1500).per(Duration::from_millis(6)), rate);
         assert_eq!(Bitrate::ZERO.time_for(Bytes::new(1)), Duration::MAX);
+    }
+
+    #[test]
+    fn amounts_beyond_64_bits_saturate() {
+        let most = Bytes::new(u64::MAX);
+        assert_eq!(most.bits(), u64::MAX);
+        assert_eq!(most.per(Duration::from_secs(8)), Bitrate::from_bps(u64::MAX));
+        assert_eq!(most.per(Duration::from_nanos(1)), Bitrate::from_bps(u64::MAX));
+        assert_eq!(Bytes::new(u64::MAX / 8).bits(), u64::MAX - 7);
     }
 
     #[test]

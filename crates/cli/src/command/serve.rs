@@ -9,7 +9,7 @@ use crate::service::ServiceManager;
 use crate::unit::Unit;
 use crate::{player_page, signals, tls_files};
 use abr::Manifest;
-use collector::{AddressError, Config, Retention, Store, StoreError};
+use collector::{AddressError, Config, Now, Retention, Store, StoreError};
 use linux::socket::{Options, Protocol, listen};
 use player::content::{Content, Log};
 use std::ffi::OsString;
@@ -67,7 +67,7 @@ pub(crate) fn run(arguments: &Serve, terminal: Terminal) -> Result<(), Failure> 
     let failure = |error| database_failure(database, &error);
     let store = Store::open(database).map_err(failure)?;
     store.limit_size(options.max_size.get()).map_err(failure)?;
-    let deleted = store.retain(config.retention).map_err(failure)?;
+    let deleted = store.retain(config.retention, Now::read()).map_err(failure)?;
     linux::process::raise_open_file_limit(OPEN_FILES);
     let protocol = if options.mptcp { Protocol::Mptcp } else { Protocol::Tcp };
     let listener = listen(options.listen, protocol, &Options::default()).map_err(|error| match error {

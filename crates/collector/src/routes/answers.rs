@@ -72,6 +72,16 @@ pub(super) fn is_api(path: &str) -> bool {
     path == "/api" || path.starts_with("/api/")
 }
 
+/// Response to a missing or wrong token.
+pub(super) fn unauthorized() -> PageResponse {
+    let mut answer = error(StatusCode::UNAUTHORIZED, "missing or wrong token", &[]);
+    // One field for each scheme: Chromium reads a list in one field as invalid.
+    for scheme in ["Basic realm=\"tandem\", charset=\"UTF-8\"", "Bearer"] {
+        answer.headers_mut().append(header::WWW_AUTHENTICATE, HeaderValue::from_static(scheme));
+    }
+    answer
+}
+
 /// Response that asks the client to try again.
 pub(super) fn busy(what: &str) -> PageResponse {
     let mut answer = error(StatusCode::SERVICE_UNAVAILABLE, what, &[]);

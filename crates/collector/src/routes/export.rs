@@ -2,7 +2,7 @@
 
 use super::answers::{CSV, JSON, PageResponse, Problem, text};
 use super::blocking;
-use crate::memory::Permits;
+use crate::memory::{FREE_BYTES, Permits};
 use crate::store::{Filter, Place, Store};
 use hyper::StatusCode;
 use playback::{Summary, summary};
@@ -11,8 +11,10 @@ use player::serve::Network;
 use std::io;
 use std::sync::Arc;
 
-/// Sessions of one piece.
+/// Sessions of one piece, unless it would have more than [`PIECE_BYTES`].
 const PIECE_SESSIONS: u32 = 200;
+/// Bytes of the summaries of one piece. A summary may have half of them.
+const PIECE_BYTES: usize = FREE_BYTES as usize;
 
 /// A list of sessions to send.
 pub(super) struct Export {
@@ -43,23 +45,30 @@ impl Export {
             return Ok(text(StatusCode::OK, kind, form.piece(&first, true)));
         }
         let (sender, body) = Body::stream();
+        let begin = form.piece(&first, true);
+        drop(first);
         tokio::spawn(async move {
-            let mut piece = first;
-            let mut is_first = true;
+            let mut piece = Ok(begin.into());
+            let mut is_last = false;
             loop {
-                let is_last = piece.is_last;
-                let text = form.piece(&piece, is_first);
                 // The client is gone, or was disconnected because it does not read.
-                if sender.send(Ok(text.into())).await.is_err() || is_last {
+                if sender.send(piece).await.is_err() || is_last {
                     return;
                 }
-                is_first = false;
-                let Ok(next) = self.piece().await else {
+                // Reads no further before the connection has taken the piece.
+                let Ok(place) = sender.reserve().await else { return };
+                drop(place);
+                piece = match self.piece().await {
+                    Ok(next) => {
+                        is_last = next.is_last;
+                        Ok(form.piece(&next, false).into())
+                    }
                     // Break the response off: it must not look complete.
-                    let _ = sender.send(Err(io::ErrorKind::Other.into())).await;
-                    return;
+                    Err(_) => {
+                        is_last = true;
+                        Err(io::ErrorKind::Other.into())
+                    }
                 };
-                piece = next;
             }
         });
         Ok(text(StatusCode::OK, kind, String::new()).map(|_| body))
@@ -69,12 +78,9 @@ impl Export {
     async fn piece(&mut self) -> Result<Piece, Problem> {
         let wanted = self.limit.min(PIECE_SESSIONS);
         let (store, filter, before) = (self.store.clone(), self.filter.clone(), self.before.clone());
-        // One more tells whether the list goes on.
-        let read = move || store.list(wanted + 1, before.as_ref(), &filter);
-        let mut sessions = blocking(&self.readers, self.network, read).await?;
-        let has_more = sessions.len() > wanted as usize;
-        sessions.truncate(wanted as usize);
-        self.limit -= wanted;
+        let read = move || store.list_within(wanted, PIECE_BYTES, before.as_ref(), &filter);
+        let (sessions, has_more) = blocking(&self.readers, self.network, read).await?;
+        self.limit -= sessions.len() as u32;
         self.before = sessions.last().map(Place::from);
         let is_last = !has_more || self.limit == 0;
         let next = sessions.last().filter(|_| is_last && has_more).map(|last| last.id.clone());

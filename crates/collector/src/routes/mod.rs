@@ -5,26 +5,26 @@ mod export;
 mod receive;
 
 use crate::access::HostProblem;
-use crate::memory::{Budget, FREE_BYTES, Permits};
+use crate::memory::{Budget, FREE_BYTES, Permits, TaskFailed};
 use crate::query::{BadQuery, Query};
 use crate::store::{Filter, Place, Store, StoreError};
+use crate::token_gate::{TokenGate, WRONG_TOKEN_PAUSE};
 use crate::{Config, pages};
 use answers::{
     CSV, JSON, METRICS, PageResponse, Problem, busy, error, is_api, json_answer, missing, page, player_page,
-    preflight, problem, text, to_sessions, with_security_headers,
+    preflight, problem, text, to_sessions, unauthorized, with_security_headers,
 };
 use export::{Export, Form};
 use hyper::body::Incoming;
 use hyper::header::{self, HeaderValue};
 use hyper::{Method, Request, StatusCode};
 use playback::{Record, Summary, summary};
-use player::content::{Body, Content};
+use player::content::{Body, respond_with_file};
 use player::serve::Network;
 use receive::Intake;
 use serde_json::json;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 use tls::FailureCounts;
 
 /// Default and maximum number of sessions in one list, and on one page.
@@ -35,10 +35,6 @@ const MAX_PAGE_SESSIONS: u32 = 1_000;
 const MAX_COMPARED_SESSIONS: u32 = 1_000;
 /// Reads of the database, with the rendering of their pages, at the same time.
 const CONCURRENT_READS: usize = 4;
-/// Pause before a wrong token is answered, and number of such answers at the same time: a network
-/// may try 16 tokens a second.
-const WRONG_TOKEN_PAUSE: Duration = Duration::from_millis(250);
-const CONCURRENT_WRONG_TOKENS: usize = 8;
 /// Memory of responses that clients still read, beyond 64 KiB of each.
 const RESPONSE_BYTES: u64 = 64 << 20;
 const RESPONSE_NETWORK_BYTES: u64 = 16 << 20;
@@ -53,28 +49,25 @@ pub(crate) struct Site {
     config: Config,
     store: Store,
     tls_failures: Arc<FailureCounts>,
-    web: Option<Content>,
     intake: Intake,
     responses: Arc<Budget>,
     readers: Arc<Permits>,
     /// Large tasks that need no haste, one at a time: deletions and digests of content.
     background: Permits,
-    wrong_tokens: Permits,
+    token_gate: TokenGate,
 }
 
 impl Site {
     pub(crate) fn new(config: Config, store: Store, tls_failures: Arc<FailureCounts>) -> Self {
-        let web = config.web.clone().map(|web| Content { directory: Some(web), ..Content::default() });
         Self {
             config,
             store,
             tls_failures,
-            web,
             intake: Intake::new(),
             responses: Budget::new(RESPONSE_BYTES, RESPONSE_NETWORK_BYTES),
             readers: Arc::new(Permits::new(CONCURRENT_READS)),
             background: Permits::new(1),
-            wrong_tokens: Permits::new(CONCURRENT_WRONG_TOKENS),
+            token_gate: TokenGate::new(WRONG_TOKEN_PAUSE),
         }
     }
 
@@ -111,7 +104,9 @@ impl Site {
         }
         let path = request.uri().path().to_owned();
         let is_content = self.config.content.is_some() && path.starts_with("/content/");
-        if is_content && self.may_read_content(&request) {
+        // A preflight carries no token.
+        let is_open = !self.config.private_content || *request.method() == Method::OPTIONS;
+        if is_content && is_open {
             return self.content(network, request, &path["/content".len()..]).await;
         }
         let origin =
@@ -123,18 +118,8 @@ impl Site {
                 error(StatusCode::FORBIDDEN, hint, &[])
             }
             _ if api && *request.method() == Method::OPTIONS => preflight(),
-            _ if !self.config.accepts_token(headers) => {
-                if headers.contains_key(header::AUTHORIZATION) {
-                    let _permit = self.wrong_tokens.acquire(network).await;
-                    tokio::time::sleep(WRONG_TOKEN_PAUSE).await;
-                }
-                let mut answer = error(StatusCode::UNAUTHORIZED, "missing or wrong token", &[]);
-                // One field for each scheme: Chromium reads a list in one field as invalid.
-                for scheme in ["Basic realm=\"tandem\", charset=\"UTF-8\"", "Bearer"] {
-                    answer.headers_mut().append(header::WWW_AUTHENTICATE, HeaderValue::from_static(scheme));
-                }
-                answer
-            }
+            _ if !self.knows_token(network, headers).await => unauthorized(),
+            _ if is_content => return self.content(network, request, &path["/content".len()..]).await,
             Some(_) if is_deletion(&request, &path) => {
                 error(StatusCode::FORBIDDEN, "only the collector's own pages may delete sessions", &[])
             }
@@ -149,11 +134,12 @@ impl Site {
         with_security_headers(answer)
     }
 
-    /// True if content is public, or the request carries the token. A preflight carries none.
-    fn may_read_content(&self, request: &Request<Incoming>) -> bool {
-        !self.config.private_content
-            || *request.method() == Method::OPTIONS
-            || self.config.accepts_token(request.headers())
+    /// True if no token is configured, or the request carries it.
+    async fn knows_token(&self, network: Network, headers: &header::HeaderMap) -> bool {
+        if self.config.token.is_none() || !headers.contains_key(header::AUTHORIZATION) {
+            return self.config.token.is_none();
+        }
+        self.token_gate.verify(network, || self.config.accepts_token(headers)).await
     }
 
     async fn content(
@@ -236,9 +222,9 @@ impl Site {
                 blocking(&self.readers, network, move || site.render(&path, &query)).await
             }
             ["metrics"] => Ok(text(StatusCode::OK, METRICS, metrics(&self.tls_failures))),
-            [""] if self.web.is_none() => Ok(to_sessions(StatusCode::FOUND)),
-            _ => Ok(match &self.web {
-                Some(web) => player_page(web.respond(request, path)),
+            [""] if self.config.web.is_none() => Ok(to_sessions(StatusCode::FOUND)),
+            _ => Ok(match &self.config.web {
+                Some(web) => player_page(respond_with_file(web, request, path)),
                 None => missing(path),
             }),
         }
@@ -270,14 +256,14 @@ impl Site {
             }
             ["sessions"] => {
                 let (sessions, more) = self.page(query)?;
-                page(&pages::list(&sessions, &query.filter()?, more.as_deref(), self.web.is_some()))
+                page(&pages::list(&sessions, &query.filter()?, more.as_deref(), self.config.web.is_some()))
             }
             ["sessions", "delete"] => {
                 let filter = query.filter()?;
                 page(&pages::confirm_all(&filter, self.store.count(&filter)?))
             }
             ["sessions", id] => match self.record(id)? {
-                Some(record) => page(&pages::one(&record, self.web.is_some())),
+                Some(record) => page(&pages::one(&record, self.config.web.is_some())),
                 None => missing(path),
             },
             ["sessions", id, "delete"] => match self.record(id)? {
@@ -286,7 +272,7 @@ impl Site {
             },
             ["compare"] => {
                 let (sessions, all) = self.chosen(query)?;
-                page(&pages::compare(&sessions, &query.filter()?, all, self.web.is_some()))
+                page(&pages::compare(&sessions, &query.filter()?, all, self.config.web.is_some()))
             }
             _ => missing(path),
         })
@@ -302,10 +288,9 @@ impl Site {
     /// One page of sessions, and the id before which the next page begins, if there are more.
     fn page(&self, query: &Query) -> Result<(Vec<Summary>, Option<String>), Problem> {
         let limit = query.number("limit", (1, MAX_PAGE_SESSIONS))?.unwrap_or(DEFAULT_LIST_SESSIONS);
-        let mut sessions = self.store.list(limit + 1, self.before(query)?.as_ref(), &query.filter()?)?;
-        let rest = sessions.len() > limit as usize;
-        sessions.truncate(limit as usize);
-        let more = sessions.last().filter(|_| rest).map(|last| last.id.clone());
+        let (before, filter) = (self.before(query)?, query.filter()?);
+        let (sessions, goes_on) = self.store.list_within(limit, usize::MAX, before.as_ref(), &filter)?;
+        let more = sessions.last().filter(|_| goes_on).map(|last| last.id.clone());
         Ok((sessions, more))
     }
 
@@ -434,10 +419,9 @@ async fn blocking<T: Send + 'static, E: Into<Problem> + Send + 'static>(
     network: Network,
     act: impl FnOnce() -> Result<T, E> + Send + 'static,
 ) -> Result<T, Problem> {
-    let closed = |error: &dyn std::fmt::Display| Problem::Store(StoreError::Broken(error.to_string()));
-    let _permit = permits.acquire(network).await.map_err(|error| closed(&error))?;
-    let result = tokio::task::spawn_blocking(act).await.map_err(|error| closed(&error))?;
-    result.map_err(Into::into)
+    let result = permits.run_blocking(network, act).await;
+    let failed = |TaskFailed| Problem::Store(StoreError::Broken("the task failed".to_owned()));
+    result.map_err(failed)?.map_err(Into::into)
 }
 
 fn not_allowed(path: &str) -> PageResponse {

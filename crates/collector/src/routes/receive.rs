@@ -1,7 +1,7 @@
 //! Intake of records: limits of time and memory, checks, storage.
 
 use super::answers::{PageResponse, busy, error, failed, json_answer};
-use crate::memory::{Budget, Permits, Share};
+use crate::memory::{Budget, Permits, Share, TaskFailed};
 use crate::store::{Kept, Store};
 use http_body_util::BodyExt as _;
 use hyper::body::{Body as _, Incoming};
@@ -55,16 +55,16 @@ impl Intake {
             Ok(read) => read,
             Err(answer) => return answer,
         };
-        let Ok(_permit) = self.permits.acquire(network).await else { return busy("the collector ends") };
         let store = store.clone();
         // Parsing and the disk are slow: keep other requests going.
-        let kept = tokio::task::spawn_blocking(move || {
+        let kept = self.permits.run_blocking(network, move || {
             let answer = keep(&store, &document);
             drop(share);
             answer
         });
-        let failed = |_| error(StatusCode::INTERNAL_SERVER_ERROR, "the collector failed", &[]);
-        kept.await.unwrap_or_else(failed)
+        kept.await.unwrap_or_else(|TaskFailed| {
+            error(StatusCode::INTERNAL_SERVER_ERROR, "the collector failed", &[])
+        })
     }
 }
 

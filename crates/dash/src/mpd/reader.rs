@@ -11,16 +11,21 @@ use url::Url;
 
 /// Maximum number of representations of an adaptation set.
 const MAX_REPRESENTATIONS: usize = 256;
+/// Maximum memory for the addresses of all representations. Each has addresses of its own, although a
+/// short element may inherit long ones.
+const MAX_ADDRESS_BYTES: usize = 64 << 20;
 
 /// Reads the elements of a manifest.
 pub(super) struct Reader {
     /// Number of segments left until [`MAX_TOTAL_SEGMENTS`].
     remaining: usize,
+    /// Bytes left until [`MAX_ADDRESS_BYTES`].
+    address_bytes: usize,
 }
 
 impl Reader {
     pub(super) fn new() -> Self {
-        Self { remaining: MAX_TOTAL_SEGMENTS }
+        Self { remaining: MAX_TOTAL_SEGMENTS, address_bytes: MAX_ADDRESS_BYTES }
     }
 
     pub(super) fn presentation<'a, 'i>(
@@ -173,6 +178,9 @@ impl Reader {
         } else {
             file(node, &Info { levels: single }, base, length)?
         };
+        let left = self.address_bytes.checked_sub(part.address_bytes());
+        self.address_bytes =
+            left.ok_or_else(|| (node, "expected addresses of at most 64 MiB in all".to_owned()))?;
         representation.parts.push(part);
         Ok(representation)
     }

@@ -17,6 +17,7 @@ mod server;
 pub use body::Body;
 pub use generated::Generated;
 pub use log::{Entry, Log};
+pub use respond::respond_with_file;
 pub use server::{Serving, spawn};
 
 use abr::Manifest;

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use hyper::header::{self, HeaderName, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 use sha2::{Digest, Sha256};
+use std::path::Path;
 
 /// Largest generated segment: a tebibyte.
 const MAX_SEGMENT_BYTES: u64 = 1 << 40;
@@ -18,39 +19,7 @@ impl Content {
     /// Responds to a request. The path is an argument, so that the content can be mounted
     /// anywhere.
     pub fn respond<B>(&self, request: &Request<B>, path: &str) -> Response<Body> {
-        let mut answer = match *request.method() {
-            Method::GET | Method::HEAD => self.get(request, path),
-            Method::OPTIONS => {
-                let mut answer = plain(StatusCode::NO_CONTENT, "");
-                let headers = answer.headers_mut();
-                headers.insert(
-                    header::ACCESS_CONTROL_ALLOW_METHODS,
-                    HeaderValue::from_static("GET, HEAD, OPTIONS"),
-                );
-                headers.insert(
-                    header::ACCESS_CONTROL_ALLOW_HEADERS,
-                    HeaderValue::from_static("Range, CMCD-Object, CMCD-Request, CMCD-Session, CMCD-Status"),
-                );
-                headers.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
-                answer
-            }
-            _ => {
-                let mut answer = plain(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD are supported\n");
-                answer.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, HEAD, OPTIONS"));
-                answer
-            }
-        };
-        let headers = answer.headers_mut();
-        // Any origin may play, and read the timing.
-        headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
-        headers.insert(
-            header::ACCESS_CONTROL_EXPOSE_HEADERS,
-            HeaderValue::from_static("Content-Length, Content-Range, Date, Repr-Digest"),
-        );
-        headers.insert(HeaderName::from_static("timing-allow-origin"), HeaderValue::from_static("*"));
-        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-        answer
+        respond_by(request, |request| self.get(request, path))
     }
 
     fn get<B>(&self, request: &Request<B>, path: &str) -> Response<Body> {
@@ -74,12 +43,7 @@ impl Content {
                 Body::full(bytes.slice(from as usize..to as usize))
             });
         }
-        match self.directory.as_deref().and_then(|directory| file::open(directory, path)) {
-            Some((open, size)) => {
-                ranged(request, size, file::media_type(path), |from, to| Body::file(open, from, to))
-            }
-            None => plain(StatusCode::NOT_FOUND, "not found\n"),
-        }
+        self.directory.as_deref().map_or_else(not_found, |directory| get_file(directory, request, path))
     }
 
     /// The segment of a path, and its size.
@@ -102,6 +66,55 @@ impl Content {
         let size = if path.matches('/').count() == 4 { size? } else { known()? };
         (1..=MAX_SEGMENT_BYTES).contains(&size).then(|| (Generated::new(self.seed, level, segment), size))
     }
+}
+
+/// Responds with a file of a directory: no generated segments, and no digests, which take long.
+pub fn respond_with_file<B>(directory: &Path, request: &Request<B>, path: &str) -> Response<Body> {
+    respond_by(request, |request| get_file(directory, request, path))
+}
+
+/// Responds to any method, by `get` to GET and HEAD.
+fn respond_by<B>(request: &Request<B>, get: impl FnOnce(&Request<B>) -> Response<Body>) -> Response<Body> {
+    let mut answer = match *request.method() {
+        Method::GET | Method::HEAD => get(request),
+        Method::OPTIONS => {
+            let mut answer = plain(StatusCode::NO_CONTENT, "");
+            let headers = answer.headers_mut();
+            headers
+                .insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, HEAD, OPTIONS"));
+            headers.insert(
+                header::ACCESS_CONTROL_ALLOW_HEADERS,
+                HeaderValue::from_static("Range, CMCD-Object, CMCD-Request, CMCD-Session, CMCD-Status"),
+            );
+            headers.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
+            answer
+        }
+        _ => {
+            let mut answer = plain(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD are supported\n");
+            answer.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, HEAD, OPTIONS"));
+            answer
+        }
+    };
+    let headers = answer.headers_mut();
+    // Any origin may play, and read the timing.
+    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+    headers.insert(
+        header::ACCESS_CONTROL_EXPOSE_HEADERS,
+        HeaderValue::from_static("Content-Length, Content-Range, Date, Repr-Digest"),
+    );
+    headers.insert(HeaderName::from_static("timing-allow-origin"), HeaderValue::from_static("*"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    answer
+}
+
+fn get_file<B>(directory: &Path, request: &Request<B>, path: &str) -> Response<Body> {
+    let Some((open, size)) = file::open(directory, path) else { return not_found() };
+    ranged(request, size, file::media_type(path), |from, to| Body::file(open, from, to))
+}
+
+fn not_found() -> Response<Body> {
+    plain(StatusCode::NOT_FOUND, "not found\n")
 }
 
 /// True if the request asks for a digest of the whole body (RFC 9530, section 4).

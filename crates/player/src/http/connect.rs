@@ -41,7 +41,7 @@ impl Target {
             }
         };
         let host = url.host_str().filter(|host| !host.is_empty());
-        let host = host.ok_or_else(|| HttpError::Url(format!("{url} names no server")))?.to_owned();
+        let host = host.ok_or_else(|| HttpError::Url("the address names no server".to_owned()))?.to_owned();
         let port = url.port_or_known_default().unwrap_or(80);
         Ok(Self { host, port, tls, proxy: proxy.cloned() })
     }

@@ -13,6 +13,7 @@ pub use error::HttpError;
 pub use network::Network;
 pub use proxy::Proxy;
 
+use crate::address::without_login;
 use bytes::Bytes;
 use connect::{Stream, Target};
 use http_body_util::{BodyExt, Full};
@@ -298,6 +299,6 @@ impl Outgoing<'_> {
         }
         request
             .body(Full::new(body))
-            .map_err(|error| HttpError::Url(format!("cannot request {url}: {error}")))
+            .map_err(|error| HttpError::Url(format!("cannot request {}: {error}", without_login(url))))
     }
 }

@@ -26,8 +26,10 @@ impl FromStr for Proxy {
             other => return Err(format!("{example}, found the scheme `{other}`")),
         };
         let host = url.host_str().filter(|host| !host.is_empty()).ok_or(example)?.to_owned();
-        // `url` omits the scheme's default port, 80.
-        let port = url.port().unwrap_or(if text.contains(":80") && !socks { 80 } else { port });
+        // `url` omits 80, the default port of `http`. It reads `ftp` alike, with another default port.
+        let rest = text.split_once(':').map_or("", |(_, rest)| rest);
+        let given = Url::parse(&format!("ftp:{rest}")).ok().filter(|_| !socks).and_then(|url| url.port());
+        let port = url.port().or(given).unwrap_or(port);
         let decode = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
         let login = (!url.username().is_empty())
             .then(|| (decode(url.username()), decode(url.password().unwrap_or_default())));
@@ -67,6 +69,12 @@ mod tests {
         );
         let login = ("me".into(), "a&b".into());
         assert_eq!(read("http://me:a&b@proxy"), Ok(("http://proxy:3128".into(), Some(login))));
+        let login = ("me".into(), "80secret".into());
+        assert_eq!(read("http://me:80secret@proxy"), Ok(("http://proxy:3128".into(), Some(login))));
+        assert_eq!(read("http://[::1:80:1]"), Ok(("http://[::1:80:1]:3128".into(), None)));
+        assert_eq!(read("http://[::1:80:1]:0080/"), Ok(("http://[::1:80:1]:80".into(), None)));
+        assert_eq!(read("http://proxy/a:80"), Ok(("http://proxy:3128".into(), None)));
+        assert_eq!(read(" HTTP://proxy:8\t0"), Ok(("http://proxy:80".into(), None)));
         for wrong in ["", "127.0.0.1:3128", "https://proxy", "socks4://proxy", "http://"] {
             assert!(read(wrong).is_err(), "{wrong}");
         }

@@ -1,0 +1,303 @@
+//! Limits of the stored sessions, and the clock that counts their age.
+//!
+//! A wall clock may be wrong until it is set, and may jump. A session therefore arrives at a time
+//! since boot, and the table `boots` dates the start of each boot. A step of the wall clock dates the
+//! present boot anew, and no session is deleted by its age until the clock has stood for an hour.
+
+use super::{BATCH_SESSIONS, Filter, Store, StoreError};
+use rusqlite::{Connection, Row, params};
+use std::time::Duration;
+
+/// Difference between the wall clock and the time since boot that is no step, in seconds.
+const MAX_DRIFT_S: u64 = 60;
+/// Time after a step of the wall clock in which no session is deleted by its age, in seconds.
+const CONFIRMATION_S: i64 = 3_600;
+
+/// Limits of the stored sessions; none without members.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Retention {
+    /// Maximum time since a session arrived.
+    pub max_age: Option<Duration>,
+    /// Maximum number of sessions; the latest arrivals stay.
+    pub max_sessions: Option<u32>,
+    /// Maximum size of the sessions in the database, in bytes; the latest arrivals stay.
+    pub max_bytes: Option<u64>,
+}
+
+/// Reading of the clocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Now {
+    /// Seconds since 1970 by the wall clock.
+    pub wall_s: i64,
+    /// Seconds since boot, including suspensions.
+    pub uptime_s: i64,
+}
+
+impl Now {
+    /// Reads the clocks of this machine.
+    pub fn read() -> Self {
+        Self { wall_s: linux::clock::unix_seconds(), uptime_s: linux::clock::uptime_seconds() }
+    }
+
+    /// Start of the boot by the wall clock, in seconds since 1970.
+    fn start_s(self) -> i64 {
+        self.wall_s.saturating_sub(self.uptime_s)
+    }
+}
+
+/// Start of a boot, in seconds since 1970.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Boot {
+    /// Start by which arrivals are dated.
+    start_s: i64,
+    /// Start by the wall clock after its latest step.
+    seen_s: i64,
+    /// Time of this step, in seconds since boot.
+    since_s: i64,
+}
+
+impl Boot {
+    /// A boot at whose first reading the wall clock counts as set since its start.
+    fn new(now: Now) -> Self {
+        Self { start_s: now.start_s(), seen_s: now.start_s(), since_s: 0 }
+    }
+
+    fn update(&mut self, now: Now) {
+        if now.start_s().abs_diff(self.seen_s) > MAX_DRIFT_S {
+            (self.seen_s, self.since_s) = (now.start_s(), now.uptime_s);
+        }
+        // A later date counts at once: it keeps sessions longer, also if the machine ends soon.
+        if self.seen_s > self.start_s || self.has_stood(now) {
+            self.start_s = self.seen_s;
+        }
+    }
+
+    /// True if the wall clock had no step for an hour.
+    fn has_stood(&self, now: Now) -> bool {
+        now.uptime_s.saturating_sub(self.since_s) >= CONFIRMATION_S
+    }
+
+    fn of_row(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self { start_s: row.get(0)?, seen_s: row.get(1)?, since_s: row.get(2)? })
+    }
+}
+
+/// Number of a boot in the table `boots`; a new one is added. Others without sessions are removed.
+pub(super) fn boot_number(writer: &Connection, boot: &str, now: Now) -> Result<i64, StoreError> {
+    let Boot { start_s, seen_s, since_s } = Boot::new(now);
+    writer.execute(
+        "DELETE FROM boots WHERE number > 0 AND boot <> ?1
+           AND NOT EXISTS (SELECT 1 FROM sessions WHERE sessions.boot = boots.number)",
+        [boot],
+    )?;
+    writer.execute(
+        "INSERT INTO boots (boot, start_s, seen_s, since_s) VALUES (?1, ?2, ?3, ?4)
+         ON CONFLICT (boot) DO NOTHING",
+        params![boot, start_s, seen_s, since_s],
+    )?;
+    Ok(writer.query_row("SELECT number FROM boots WHERE boot = ?1", [boot], |row| row.get(0))?)
+}
+
+impl Store {
+    /// Deletes the sessions beyond the limits; returns their number.
+    ///
+    /// # Errors
+    /// If the database cannot be written.
+    pub fn retain(&self, limits: Retention, now: Now) -> Result<usize, StoreError> {
+        let boot = self.update_boot(now)?;
+        let oldest_s = limits
+            .max_age
+            .filter(|_| boot.has_stood(now))
+            .map(|age| now.wall_s.saturating_sub(i64::try_from(age.as_secs()).unwrap_or(i64::MAX)));
+        let mut deleted = 0;
+        loop {
+            let batch = self.beyond(limits, oldest_s)?;
+            if batch.is_empty() {
+                break;
+            }
+            deleted += batch.len();
+            self.delete_batch(&batch)?;
+        }
+        if deleted > 0 {
+            self.erase_log()?;
+        }
+        Ok(deleted)
+    }
+
+    /// Dates the present boot by the clock.
+    fn update_boot(&self, now: Now) -> Result<Boot, StoreError> {
+        let (writer, number) = (self.writer(), self.0.boot);
+        let query = "SELECT start_s, seen_s, since_s FROM boots WHERE number = ?1";
+        let kept = writer.query_row(query, [number], Boot::of_row)?;
+        let mut boot = kept;
+        boot.update(now);
+        if boot != kept {
+            writer.execute(
+                "UPDATE boots SET start_s = ?2, seen_s = ?3, since_s = ?4 WHERE number = ?1",
+                params![number, boot.start_s, boot.seen_s, boot.since_s],
+            )?;
+        }
+        Ok(boot)
+    }
+
+    /// Some of the sessions beyond the limits: those that arrived before `oldest_s`, in seconds since
+    /// 1970, and surplus ones in the order of their arrival.
+    fn beyond(&self, limits: Retention, oldest_s: Option<i64>) -> Result<Vec<i64>, StoreError> {
+        // A new row has a larger number than all others.
+        const OLDEST: &str = "SELECT rowid FROM sessions ORDER BY rowid LIMIT ?1";
+        if let Some(oldest_s) = oldest_s {
+            let query = "SELECT sessions.rowid FROM boots JOIN sessions ON sessions.boot = boots.number
+                 WHERE sessions.received_s < ?1 - boots.start_s LIMIT ?2";
+            let batch = self.rows(query, params![oldest_s, BATCH_SESSIONS])?;
+            if !batch.is_empty() {
+                return Ok(batch);
+            }
+        }
+        if limits.max_sessions.is_none() && limits.max_bytes.is_none() {
+            return Ok(Vec::new());
+        }
+        let sessions = u64::from(self.count(&Filter::default())?);
+        let surplus = sessions.saturating_sub(limits.max_sessions.map_or(u64::MAX, u64::from));
+        let surplus = match limits.max_bytes {
+            Some(max) if surplus == 0 => {
+                // As many as the mean size suggests, but not more: the sizes differ.
+                let bytes = self.bytes()?.saturating_sub(max);
+                bytes.div_ceil((self.bytes()? / sessions.max(1)).max(1)).min(sessions)
+            }
+            _ => surplus,
+        };
+        let batch = u32::try_from(surplus).unwrap_or(u32::MAX).min(BATCH_SESSIONS);
+        if batch == 0 { Ok(Vec::new()) } else { self.rows(OLDEST, [batch]) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use playback::Record;
+    use std::path::Path;
+
+    /// 28 November 2026, in seconds since 1970.
+    const TODAY_S: i64 = 1_795_824_000;
+    const DAY_S: i64 = 86_400;
+    const MONTH: Retention =
+        Retention { max_age: Some(Duration::from_secs(30 * 86_400)), max_sessions: None, max_bytes: None };
+
+    fn keep(store: &Store, id: &str, uptime_s: i64) {
+        let text = include_str!("../../../../docs/reference/session.md");
+        let text = text.split("```json\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+        let document = text.replace("0193a6f2-7d1e-7c52-9a4e-5b8f0e6a1c3d", id);
+        store.keep_at(&Record::parse(document.as_bytes()).unwrap(), &document, uptime_s).unwrap();
+    }
+
+    fn at(wall_s: i64, uptime_s: i64) -> Now {
+        Now { wall_s, uptime_s }
+    }
+
+    /// A database with one session that arrived ten days ago in another boot.
+    fn with_old_session(path: &Path) {
+        let boot = Store::open_in_boot(path, "old", at(TODAY_S - 10 * DAY_S, 500)).unwrap();
+        keep(&boot, "session-old", 500);
+    }
+
+    fn count(store: &Store) -> u32 {
+        store.count(&Filter::default()).unwrap()
+    }
+
+    #[test]
+    fn sessions_are_deleted_at_their_age_across_boots() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.db");
+        with_old_session(&path);
+        let store = Store::open_in_boot(&path, "new", at(TODAY_S, 7_200)).unwrap();
+        keep(&store, "session-new", 7_200);
+        let after_days =
+            |days: i64| store.retain(MONTH, at(TODAY_S + days * DAY_S, 7_200 + days * DAY_S)).unwrap();
+        assert_eq!([after_days(20), after_days(21), after_days(30), after_days(31)], [0, 1, 0, 1]);
+    }
+
+    #[test]
+    fn sessions_of_the_former_version_keep_their_arrival() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.db");
+        let former = Connection::open(&path).unwrap();
+        former.execute_batch(super::super::TABLES).unwrap();
+        former.pragma_update(None, "user_version", 2).unwrap();
+        let add = "INSERT INTO sessions VALUES ('session-1', '', '', '{}', '{}', ?1)";
+        former.execute(add, [TODAY_S]).unwrap();
+        drop(former);
+        let store = Store::open_in_boot(&path, "new", at(TODAY_S, 30)).unwrap();
+        assert_eq!(store.retain(MONTH, at(TODAY_S + 30 * DAY_S, 30 + 30 * DAY_S)).unwrap(), 0);
+        assert_eq!(store.retain(MONTH, at(TODAY_S + 31 * DAY_S, 30 + 31 * DAY_S)).unwrap(), 1);
+    }
+
+    #[test]
+    fn jump_of_the_clock_deletes_no_session_by_its_age() {
+        for jump_s in [463 * DAY_S, -463 * DAY_S] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("s.db");
+            with_old_session(&path);
+            let mut store = Store::open_in_boot(&path, "new", at(TODAY_S, 7_200)).unwrap();
+            keep(&store, "session-before", 7_200);
+            // Every minute for three hours; the clock is wrong for 50 minutes.
+            for minute in 1..=180 {
+                let (wrong_s, uptime_s) =
+                    (if (20..70).contains(&minute) { jump_s } else { 0 }, 7_200 + 60 * minute);
+                let now = at(TODAY_S + 60 * minute + wrong_s, uptime_s);
+                assert_eq!(store.retain(MONTH, now).unwrap(), 0, "minute {minute} of {jump_s}");
+                if minute == 40 {
+                    keep(&store, "session-amid", uptime_s);
+                    store = Store::open_in_boot(&path, "new", now).unwrap();
+                }
+            }
+            assert_eq!(count(&store), 3);
+            let after_days =
+                |days: i64| store.retain(MONTH, at(TODAY_S + days * DAY_S, 7_200 + days * DAY_S)).unwrap();
+            assert_eq!([after_days(21), after_days(31)], [1, 2], "the age counts on");
+        }
+    }
+
+    #[test]
+    fn sessions_that_arrived_while_the_clock_was_behind_are_dated_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.db");
+        let store = Store::open_in_boot(&path, "wrong", at(TODAY_S - 365 * DAY_S, 30)).unwrap();
+        keep(&store, "session-1", 40);
+        for minute in 1..=120 {
+            let now = at(TODAY_S + 60 * minute, 60 * minute);
+            assert_eq!(store.retain(MONTH, now).unwrap(), 0, "minute {minute} after the start");
+            if minute == 1 {
+                // The next boot may follow at once.
+                let next = Store::open_in_boot(&path, "right", at(TODAY_S + DAY_S, 7_200)).unwrap();
+                assert_eq!(next.retain(MONTH, at(TODAY_S + DAY_S, 7_200)).unwrap(), 0);
+            }
+        }
+        assert_eq!(store.retain(MONTH, at(TODAY_S + 29 * DAY_S, 29 * DAY_S)).unwrap(), 0);
+        assert_eq!(store.retain(MONTH, at(TODAY_S + 31 * DAY_S, 31 * DAY_S)).unwrap(), 1);
+    }
+
+    #[test]
+    fn sessions_are_not_deleted_by_age_in_the_first_hour_of_a_boot() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.db");
+        with_old_session(&path);
+        let year_ahead_s = TODAY_S + 365 * DAY_S;
+        let store = Store::open_in_boot(&path, "new", at(year_ahead_s, 20)).unwrap();
+        assert_eq!(store.retain(MONTH, at(year_ahead_s, 20)).unwrap(), 0);
+        assert_eq!(store.retain(MONTH, at(TODAY_S + 60, 80)).unwrap(), 0, "the clock is set");
+        assert_eq!(store.retain(MONTH, at(TODAY_S + 3_700, 3_720)).unwrap(), 0);
+    }
+
+    #[test]
+    fn surplus_sessions_are_deleted_in_the_order_of_arrival_whatever_the_clock_shows() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.db");
+        let ahead = Store::open_in_boot(&path, "ahead", at(TODAY_S + 365 * DAY_S, 30)).unwrap();
+        keep(&ahead, "session-1", 40);
+        let behind = Store::open_in_boot(&path, "behind", at(TODAY_S, 30)).unwrap();
+        keep(&behind, "session-2", 10);
+        let one = Retention { max_sessions: Some(1), ..Retention::default() };
+        assert_eq!(behind.retain(one, at(TODAY_S, 60)).unwrap(), 1);
+        assert!(behind.place("session-2").unwrap().is_some());
+    }
+}
