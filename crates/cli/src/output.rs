@@ -133,7 +133,19 @@ fn renderer(coloured: bool) -> Renderer {
     if coloured { Renderer::styled() } else { Renderer::plain() }
 }
 
+/// Replaces control characters except line feeds: a message may quote a server or a file, whose
+/// escape sequences would reach the terminal.
+fn printable(text: &str) -> String {
+    let shown = |c: char| match c {
+        '\t' => ' ',
+        c if c.is_control() && c != '\n' => char::REPLACEMENT_CHARACTER,
+        c => c,
+    };
+    text.chars().map(shown).collect()
+}
+
 fn plain(message: &str, hint: &str, coloured: bool) -> String {
+    let (message, hint) = (printable(message), printable(hint));
     let (red, cyan, bold, off) =
         if coloured { ("\u{1b}[1;91m", "\u{1b}[1;96m", "\u{1b}[1m", "\u{1b}[0m") } else { ("", "", "", "") };
     let hint = if hint.is_empty() { String::new() } else { format!("{cyan} hint{off}: {hint}\n") };
@@ -143,11 +155,11 @@ fn plain(message: &str, hint: &str, coloured: bool) -> String {
 fn warning(warning: &Warning, coloured: bool) -> String {
     let (yellow, cyan, bold, off) =
         if coloured { ("\u{1b}[1;93m", "\u{1b}[1;96m", "\u{1b}[1m", "\u{1b}[0m") } else { ("", "", "", "") };
-    let hint = match warning.hint.as_str() {
+    let hint = match printable(&warning.hint).as_str() {
         "" => String::new(),
         hint => format!("{cyan}  hint{off}: {hint}\n"),
     };
-    format!("{yellow}warning{off}{bold}: {}{off}\n{hint}", warning.message)
+    format!("{yellow}warning{off}{bold}: {}{off}\n{hint}", printable(&warning.message))
 }
 
 /// Every problem of an input file: position, marked line, expectation, hint.
@@ -183,4 +195,16 @@ fn group(d: &Diagnostic) -> Group<'_> {
         group = group.element(Level::HELP.with_name("hint").message(&**hint));
     }
     group
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_in_messages_do_not_reach_the_terminal() {
+        let (message, hint) = ("a\u{1b}[2Jb\u{9b}c\nd\r\u{7f}\te", "\u{1b}]0;f\u{7}");
+        let (seen, seen_hint) = ("a\u{fffd}[2Jb\u{fffd}c\nd\u{fffd}\u{fffd} e", "\u{fffd}]0;f\u{fffd}");
+        assert_eq!(plain(message, hint, false), format!("error: {seen}\n hint: {seen_hint}\n"));
+    }
 }

@@ -95,7 +95,7 @@ pub(crate) struct ServeOptions {
     /// Listen with Multipath TCP, which accepts TCP as well
     #[arg(long)]
     pub(crate) mptcp: bool,
-    /// Write a JSON line for each response: times of request, last write and acknowledgement
+    /// Append a JSON line for each response: times of request, last write and acknowledgement
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) log: Option<PathBuf>,
     /// Format of the log on stderr

@@ -38,7 +38,10 @@ pub(crate) fn run(arguments: &Play, terminal: Terminal) -> Result<(), Failure> {
             let network = Network { proxy: None, ..config.network.clone() };
             if let Err(error) = post(collector, token.as_deref(), &record, &network) {
                 lost = arguments.out.is_none();
-                failures.push(format!("session {run}: cannot post the record to {collector}: {error}"));
+                failures.push(format!(
+                    "session {run}: cannot post the record to {}: {error}",
+                    without_login(collector)
+                ));
                 needs_ca |= error.is_unknown_ca();
             }
         }
@@ -119,7 +122,10 @@ fn token(arguments: &Play) -> Result<Option<String>, Failure> {
     };
     if token.is_some() && collector.scheme() == "http" && !is_here && !arguments.clear_token {
         return Err(usage(
-            format!("--post: the token of TANDEM_TOKEN would reach {collector} in clear text over a network"),
+            format!(
+                "--post: the token of TANDEM_TOKEN would reach {} in clear text over a network",
+                without_login(collector)
+            ),
             "use an https: address, or accept the risk: --clear-token",
         ));
     }
@@ -138,7 +144,7 @@ fn check_lengths_and_urls(arguments: &Play) -> Result<(), Failure> {
     }
     for url in [&arguments.server, &arguments.post].into_iter().flatten() {
         if !matches!(url.scheme(), "http" | "https") {
-            return Err(usage(format!("expected an http: or https: URL, found {url}"), ""));
+            return Err(usage(format!("expected an http: or https: URL, found {}", without_login(url)), ""));
         }
     }
     Ok(())

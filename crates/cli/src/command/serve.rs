@@ -63,11 +63,6 @@ pub(crate) fn run(arguments: &Serve, terminal: Terminal) -> Result<(), Failure> 
         }
         .to_owned(),
     })?;
-    let database = options.database.as_deref().unwrap_or(Path::new(DEFAULT_DATABASE));
-    let failure = |error| database_failure(database, &error);
-    let store = Store::open(database).map_err(failure)?;
-    store.limit_size(options.max_size.get()).map_err(failure)?;
-    let deleted = store.retain(config.retention, Now::read()).map_err(failure)?;
     linux::process::raise_open_file_limit(OPEN_FILES);
     let protocol = if options.mptcp { Protocol::Mptcp } else { Protocol::Tcp };
     let listener = listen(options.listen, protocol, &Options::default()).map_err(|error| match error {
@@ -78,6 +73,12 @@ pub(crate) fn run(arguments: &Serve, terminal: Terminal) -> Result<(), Failure> 
         },
     })?;
     let address = listener.local_addr().map_err(|error| serve_failure(&error))?;
+    // Only the owner of the address deletes: a start that fails leaves the sessions as they are.
+    let database = options.database.as_deref().unwrap_or(Path::new(DEFAULT_DATABASE));
+    let failure = |error| database_failure(database, &error);
+    let store = Store::open(database).map_err(failure)?;
+    store.limit_size(options.max_size.get()).map_err(failure)?;
+    let deleted = store.retain(config.retention, Now::read()).map_err(failure)?;
     let (stop, reload) = signals::daemon_flags(!io::stdin().is_terminal())?;
     let (ending, ended) = tokio::sync::oneshot::channel::<()>();
     thread::spawn(move || {
@@ -267,7 +268,8 @@ fn config(options: &ServeOptions) -> Result<Config, Failure> {
     });
     let log = match &options.log {
         Some(path) => {
-            let file = fs::File::create(path).map_err(|error| Failure::write(path, &error))?;
+            let file = fs::OpenOptions::new().append(true).create(true).open(path);
+            let file = file.map_err(|error| Failure::write(path, &error))?;
             Some(Log::lines(file))
         }
         None => None,

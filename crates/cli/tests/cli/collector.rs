@@ -88,7 +88,7 @@ pub(crate) fn stored_ids(serving: &Serving) -> BTreeSet<String> {
     let mut ids = BTreeSet::new();
     let mut before = String::new();
     loop {
-        let list = serving.get(&format!("api/sessions?limit=200{before}"));
+        let list = serving.get(&format!("api/sessions?limit=50{before}"));
         let sessions = list["sessions"].as_array().expect("a list").iter();
         ids.extend(sessions.map(|one| one["id"].as_str().expect("an id").to_owned()));
         let Some(next) = list["next"].as_str() else { return ids };
@@ -133,6 +133,23 @@ fn needs_root_full_disk_refuses_records_until_there_is_room() {
     acknowledged.push("with-room".to_owned());
     let stored = stored_ids(&serving);
     assert!(acknowledged.iter().all(|id| stored.contains(id)) && stored.len() == acknowledged.len());
+}
+
+#[test]
+fn start_at_a_used_address_leaves_the_log_and_the_sessions() {
+    let place = Place::new();
+    place.write("log", "{\"earlier\":1}\n");
+    let serving = Serving::start(&place, &["--database", "s.db", "--log", "log"]);
+    for number in 0..5 {
+        let id = format!("session-{number}");
+        let sent = request(&serving.address, "POST", "api/sessions", &example(&id));
+        assert_eq!(sent.map(|(status, _)| status), Some(201));
+    }
+    let options = ["--database", "s.db", "--log", "log", "--keep-sessions", "1"];
+    let second = place.run(&[&["serve", "--listen", &serving.address], &options[..]].concat());
+    assert!(second.code == 1 && second.err.contains("Address already in use"), "{}", second.err);
+    assert_eq!(stored_ids(&serving).len(), 5);
+    assert!(place.read("log").starts_with("{\"earlier\":1}\n"), "{}", place.read("log"));
 }
 
 #[test]

@@ -244,10 +244,9 @@ impl<P: Payload> Sender<P> {
     pub(crate) fn shared_value(&self) -> u64 {
         self.cwnd.shared_value(self.una())
     }
-    /// The window for coupled increases: `ssthresh` during fast recovery (RFC 6356, section 3). After
-    /// a timeout the window itself counts, which is small while the path is silent.
+    /// The window for coupled increases: `ssthresh` during recovery (RFC 6356, section 3).
     pub(crate) fn coupled_window(&self) -> u64 {
-        if self.recovery.is_fast() { self.cwnd.ssthresh() } else { self.cwnd.cwnd() }
+        if self.recovery.is_active() { self.cwnd.ssthresh() } else { self.cwnd.cwnd() }
     }
 
     fn view(&self, now: Instant, in_flight: u64, rtt: Option<Duration>) -> SubflowView {

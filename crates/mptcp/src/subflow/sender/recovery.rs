@@ -144,10 +144,7 @@ impl<P: Payload> Sender<P> {
     /// to 5.6; RFC 5681, Eq. 4 and section 3.1), or with RACK the data that is old enough.
     pub(crate) fn on_timeout(&mut self, now: Instant) {
         let view = self.view(now, self.flight(), None);
-        // After progress, even within the repair of a timeout, the next one is another event of
-        // congestion (RFC 5681, section 3.1; Linux `tcp_enter_loss`).
-        let in_repair = matches!(self.recovery.phase, Some(Phase::Timeout { .. }));
-        let repeated = in_repair && self.recovery.timeouts > 0;
+        let repeated = matches!(self.recovery.phase, Some(Phase::Timeout { .. }));
         debug!(
             parent: &self.log,
             in_flight = self.flight(),
