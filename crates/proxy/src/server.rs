@@ -384,8 +384,12 @@ impl Server {
         if let Some(descriptors) = self.shared.descriptors.get() {
             self.shared.dialer.resize(&config, descriptors);
         }
-        *self.shared.config.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
-        self.listeners.apply(change).await;
+        let shared = Arc::clone(&self.shared);
+        let swap = move || {
+            let mut current = shared.config.write().unwrap_or_else(PoisonError::into_inner);
+            std::mem::replace(&mut *current, Arc::new(config))
+        };
+        self.listeners.apply(change, swap).await;
         self.publish_listeners();
         if unapplied.is_empty() {
             info!("configuration reloaded");
@@ -406,8 +410,12 @@ impl Drop for Server {
 }
 
 /// Admits a client and starts its session.
-pub(crate) fn on_accept(shared: &Arc<Shared>, listen: Listen, stream: TcpStream, client: SocketAddr) {
-    let config = shared.config();
+pub(crate) fn on_accept(
+    shared: &Arc<Shared>,
+    config: Arc<Config>,
+    listen: Listen,
+    (stream, client): (TcpStream, SocketAddr),
+) {
     let counters = &shared.counters;
     Counters::count(&counters.accepted);
     // NAT keeps the source address of local clients; only they reach a loopback listener.
@@ -426,3 +434,7 @@ pub(crate) fn on_accept(shared: &Arc<Shared>, listen: Listen, stream: TcpStream,
     };
     connection::start(Arc::clone(shared), config, listen, (stream, client), permit);
 }
+
+#[cfg(test)]
+#[path = "server_tests.rs"]
+mod tests;
