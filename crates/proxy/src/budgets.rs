@@ -7,7 +7,14 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// Budgets of the keys that have work at the moment.
 #[derive(Debug)]
-pub(crate) struct Budgets<K>(Mutex<HashMap<K, Arc<Semaphore>>>);
+pub(crate) struct Budgets<K>(Mutex<HashMap<K, Entry>>);
+
+#[derive(Debug)]
+struct Entry {
+    permits: Arc<Semaphore>,
+    /// Number of [`Budget`]s of the key.
+    users: usize,
+}
 
 impl<K> Default for Budgets<K> {
     fn default() -> Self {
@@ -26,13 +33,16 @@ pub(crate) struct Budget<'a, K: Eq + Hash> {
 impl<K: Eq + Hash + Copy> Budgets<K> {
     /// Budget of a key, of `permits` if it has no work yet.
     pub(crate) fn of(&self, key: K, permits: usize) -> Budget<'_, K> {
-        let permits = Arc::clone(self.lock().entry(key).or_insert_with(|| Arc::new(Semaphore::new(permits))));
-        Budget { table: self, key, permits }
+        let mut table = self.lock();
+        let new = || Entry { permits: Arc::new(Semaphore::new(permits)), users: 0 };
+        let entry = table.entry(key).or_insert_with(new);
+        entry.users += 1;
+        Budget { table: self, key, permits: Arc::clone(&entry.permits) }
     }
 }
 
 impl<K: Eq + Hash> Budgets<K> {
-    fn lock(&self) -> MutexGuard<'_, HashMap<K, Arc<Semaphore>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<K, Entry>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -53,9 +63,32 @@ impl<K: Eq + Hash> Budget<'_, K> {
 impl<K: Eq + Hash> Drop for Budget<'_, K> {
     fn drop(&mut self) {
         let mut table = self.table.lock();
-        // The table and this budget.
-        if Arc::strong_count(&self.permits) == 2 {
-            table.remove(&self.key);
+        if let Some(entry) = table.get_mut(&self.key) {
+            entry.users -= 1;
+            if entry.users == 0 {
+                table.remove(&self.key);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread;
+
+    #[test]
+    fn entry_of_a_key_goes_with_its_last_budget() {
+        let table = Budgets::default();
+        for _ in 0..20 {
+            let [first, second] =
+                [(); 2].map(|()| (0..10_000).map(|key| table.of(key, 1)).collect::<Vec<_>>());
+            assert_eq!(table.len(), 10_000);
+            thread::scope(|scope| {
+                scope.spawn(|| drop(first));
+                scope.spawn(|| drop(second));
+            });
+            assert_eq!(table.len(), 0);
         }
     }
 }
