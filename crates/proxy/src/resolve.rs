@@ -50,7 +50,7 @@ pub(crate) struct Resolver {
     /// Number of these permits, once a reduction is complete.
     size: Mutex<usize>,
     /// Budgets of clients that look up names at the moment.
-    clients: Budgets<IpAddr>,
+    clients: Arc<Budgets<IpAddr>>,
 }
 
 #[derive(Debug, Default)]
@@ -71,7 +71,7 @@ impl Resolver {
             cache: Mutex::default(),
             lookups: Arc::new(Semaphore::new(lookups)),
             size: Mutex::new(lookups),
-            clients: Budgets::default(),
+            clients: Arc::default(),
         }
     }
 
