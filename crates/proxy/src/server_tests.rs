@@ -41,3 +41,16 @@ async fn replaced_listener_admits_clients_by_its_own_configuration() {
     assert_eq!(stranger.try_read(&mut [0]).unwrap_err().kind(), ErrorKind::ConnectionReset);
     assert_eq!(shared.counters.totals().not_allowed, 1);
 }
+
+#[tokio::test]
+async fn key_that_needs_a_restart_is_reported_at_each_reload() {
+    let started = Config { workers: Some(1), ..config_of(Vec::new()) };
+    let changed = Config { workers: Some(2), log: "debug".to_owned(), ..started.clone() };
+    let shared = Arc::new(Shared::new(started.clone()));
+    let mut server = Server::listen(Arc::clone(&shared)).unwrap();
+    for _ in 0..2 {
+        assert_eq!(shared.start.changed_keys(&changed), ["workers", "log"]);
+        server.reload(changed.clone()).await.unwrap();
+    }
+    assert_eq!(shared.start.changed_keys(&started), [""; 0], "the values in force");
+}
