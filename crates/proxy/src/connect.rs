@@ -161,13 +161,18 @@ impl Dialer {
     pub(crate) fn new(config: &Config) -> Self {
         Self {
             own: Arc::default(),
-            resolver: Resolver::new(config.limits.lookups.max(1)),
+            resolver: Resolver::new(config.limits.lookups.max(1), &config.name_servers),
             parallel: Arc::new(ParallelAttempts::new(MAX_PARALLEL_ATTEMPTS)),
             outgoing: Arc::default(),
             unanswered: Arc::default(),
             // A hasher of the standard library has random keys.
             pseudonym: format!("{PSEUDONYM}-{:016x}", RandomState::new().hash_one(0)),
         }
+    }
+
+    /// Asks the name servers of `config` from now on, also for connections of before.
+    pub(crate) fn set_name_servers(&self, config: &Config) {
+        self.resolver.set_servers(&config.name_servers);
     }
 
     /// Allows the concurrent lookups of `config`, or those for which there are descriptors.
@@ -227,7 +232,7 @@ impl Dialer {
             Host::Address(address) => return Ok(vec![with_port(*address)]),
             Host::Name(name) => name,
         };
-        let found = self.resolver.lookup(name, client, (&config.limits, &config.name_servers)).await;
+        let found = self.resolver.lookup(name, client, &config.limits).await;
         let found = found.map_err(|error| match error {
             LookupError::Unknown => ConnectError::Unknown,
             LookupError::TimedOut => ConnectError::Unanswered,

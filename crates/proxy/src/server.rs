@@ -399,6 +399,7 @@ impl Server {
         self.shared.warn_of_greedy_clients(&config);
         self.shared.logins.replace_users(config.clients.users.clone());
         self.shared.tls.send_replace(config.tls.clone());
+        self.shared.dialer.set_name_servers(&config);
         if let Some(descriptors) = self.shared.descriptors.get() {
             self.shared.dialer.resize(&config, descriptors);
         }
