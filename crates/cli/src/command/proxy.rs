@@ -153,7 +153,7 @@ fn from_command_line(arguments: &Proxy) -> Result<Config, Failure> {
             hint: "`--tls-clients FILE` names the CA of the clients".to_owned(),
         });
     };
-    let tls = tls_files::upstream(options, &destination.host.to_string())?;
+    let tls = tls_files::upstream(options, &destination.host.certificate_name())?;
     let upstream = Upstream::new(destination, UpstreamProtocol::Connect, Protocol::Mptcp);
     config.upstream = Some(Upstream { tls, ..upstream });
     Ok(config)

@@ -159,7 +159,10 @@ impl Upstream {
         match &self.tls {
             None => Ok(Stream::Tcp(tcp)),
             // Boxed, so that unencrypted connections do not carry the state of a handshake.
-            Some(tls) => Box::pin(tls_stream::connect(tls, tcp, &self.destination.host.to_string())).await,
+            Some(tls) => {
+                let name = self.destination.host.certificate_name();
+                Box::pin(tls_stream::connect(tls, tcp, &name)).await
+            }
         }
     }
 }

@@ -123,7 +123,7 @@ fn plan(
 ) -> Result<Option<Plan>, Failure> {
     // Resolving and connecting may take long, and cannot be interrupted.
     let destination = arguments.upstream.clone();
-    let tls = tls_files::upstream(&arguments.upstream_tls, &destination.host.to_string())?;
+    let tls = tls_files::upstream(&arguments.upstream_tls, &destination.host.certificate_name())?;
     let used = tls.clone();
     let reach = thread::spawn(move || plan::reach(&destination, used.as_ref()));
     while !reach.is_finished() {

@@ -18,7 +18,7 @@ impl Renewal {
     pub(super) fn new(arguments: &GatewayUp, config: proxy::Config) -> Self {
         let options = arguments.upstream_tls.clone();
         let files = Certificates::of(tls_files::files_of_client(&options.client));
-        Self { options, host: arguments.upstream.host.to_string(), files, config }
+        Self { options, host: arguments.upstream.host.certificate_name(), files, config }
     }
 
     /// Reads the files if `is_asked`, or if they have changed. Invalid ones leave the present ones.
