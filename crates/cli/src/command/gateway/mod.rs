@@ -83,11 +83,12 @@ fn up(arguments: &GatewayUp, terminal: Terminal) -> Result<(), Failure> {
     };
     let (stop, reload) = signals::daemon_flags(!io::stdin().is_terminal())?;
     let manager = ServiceManager::new();
+    let certificates = Renewal::files(arguments);
     let Some(plan) = plan(arguments, agent_config, &stop)? else {
         info!("stopped during the start; nothing was redirected");
         return Ok(());
     };
-    let mut renewal = Renewal::new(arguments, plan.proxy.clone());
+    let mut renewal = Renewal::new(arguments, certificates, plan.proxy.clone());
     let Some(mut parts) = Parts::start(plan, &stop)? else {
         info!("stopped during the start; nothing was redirected");
         return Ok(());
