@@ -39,10 +39,13 @@ pub(crate) fn upstream(options: &UpstreamTlsOptions, host: &str) -> Result<Optio
     if !is_wanted && files_of_client(&options.client).is_empty() {
         return Ok(None);
     }
-    client_with_name(&options.client, Some(options.server_name.as_deref().unwrap_or(host))).map(Some)
+    let name = options.server_name.as_deref().map_or(("--upstream", host), |name| ("--server-name", name));
+    client_with_name(&options.client, Some(name)).map(Some)
 }
 
-fn client_with_name(options: &ClientTlsOptions, name: Option<&str>) -> Result<ClientTls, Failure> {
+/// `name` is the name of the server, after the option that gives it.
+fn client_with_name(options: &ClientTlsOptions, name: Option<(&str, &str)>) -> Result<ClientTls, Failure> {
+    let (name_option, name) = name.unzip();
     let ca = options.ca.as_deref().map(|file| public("--ca", file)).transpose()?;
     let certificate = options.client_cert.as_deref().map(|file| public("--client-cert", file)).transpose()?;
     let key = options.client_key.as_deref().map(|file| secret("--client-key", file)).transpose()?;
@@ -52,7 +55,7 @@ fn client_with_name(options: &ClientTlsOptions, name: Option<&str>) -> Result<Cl
         "ca" => invalid("--ca", options.ca.as_deref(), &reason),
         "key" => invalid("--client-key", options.client_key.as_deref(), &reason),
         "server_name" => Failure::Usage {
-            message: format!("--server-name: {reason}"),
+            message: format!("{}: {reason}", name_option.unwrap_or_default()),
             hint: "such as proxy.example or 192.0.2.1".to_owned(),
         },
         _ => invalid("--client-cert", options.client_cert.as_deref(), &reason),

@@ -9,6 +9,7 @@ use crate::destination::{Destination, Host, Refused};
 use crate::front::http::PSEUDONYM;
 use crate::outgoing::{Outgoing, Registration};
 use crate::own_addresses::OwnAddresses;
+use crate::parallel::{MAX_PARALLEL_ATTEMPTS, ParallelAttempts};
 use crate::refusal::{Cause, Refusal};
 use crate::resolve::{LookupError, Resolver};
 use crate::stream::Stream;
@@ -21,7 +22,6 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpStream;
-use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
@@ -29,8 +29,6 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 /// Addresses tried per name.
 pub(crate) const MAX_CONNECT_ATTEMPTS: usize = 8;
-/// Attempts of all connections together that may run beside the first of their connection.
-pub(crate) const MAX_PARALLEL_ATTEMPTS: usize = 256;
 
 /// Failed connection to a server.
 #[derive(Debug)]
@@ -138,8 +136,7 @@ pub(crate) struct Dialer {
     /// Addresses of this host.
     pub(crate) own: Arc<OwnAddresses>,
     resolver: Resolver,
-    /// Permits for attempts beside the first of a connection, each with one descriptor.
-    pub(crate) parallel: Arc<Semaphore>,
+    pub(crate) parallel: Arc<ParallelAttempts>,
     /// Open connections to servers and to the upstream proxy.
     pub(crate) outgoing: Arc<Outgoing>,
     /// Unanswered requests to converters, by client and server.
@@ -154,8 +151,9 @@ pub(crate) struct Transport {
     pub(crate) protocol: Protocol,
     /// Firewall mark.
     pub(crate) mark: Option<u32>,
-    /// Permits for attempts beside the first.
-    pub(crate) parallel: Arc<Semaphore>,
+    pub(crate) parallel: Arc<ParallelAttempts>,
+    /// Client, as a key of limits.
+    pub(crate) client: IpAddr,
     pub(crate) outgoing: Arc<Outgoing>,
 }
 
@@ -163,13 +161,18 @@ impl Dialer {
     pub(crate) fn new(config: &Config) -> Self {
         Self {
             own: Arc::default(),
-            resolver: Resolver::new(config.limits.lookups.max(1)),
-            parallel: Arc::new(Semaphore::new(MAX_PARALLEL_ATTEMPTS)),
+            resolver: Resolver::new(config.limits.lookups.max(1), &config.name_servers),
+            parallel: Arc::new(ParallelAttempts::new(MAX_PARALLEL_ATTEMPTS)),
             outgoing: Arc::default(),
             unanswered: Arc::default(),
             // A hasher of the standard library has random keys.
             pseudonym: format!("{PSEUDONYM}-{:016x}", RandomState::new().hash_one(0)),
         }
+    }
+
+    /// Asks the name servers of `config` from now on, also for connections of before.
+    pub(crate) fn set_name_servers(&self, config: &Config) {
+        self.resolver.set_servers(&config.name_servers);
     }
 
     /// Allows the concurrent lookups of `config`, or those for which there are descriptors.
@@ -180,12 +183,13 @@ impl Dialer {
     /// Reduces concurrent lookups and attempts to those for which there are descriptors.
     pub(crate) fn reduce(&self, config: &Config, descriptors: &Descriptors) {
         self.resize(config, descriptors);
-        self.parallel.forget_permits(MAX_PARALLEL_ATTEMPTS.saturating_sub(descriptors.parallel));
+        self.parallel.reduce(descriptors.parallel);
     }
 
-    pub(crate) fn transport(&self, config: &Config, protocol: Protocol) -> Transport {
+    /// Transport of a client's connections.
+    pub(crate) fn transport(&self, config: &Config, protocol: Protocol, client: IpAddr) -> Transport {
         let (parallel, outgoing) = (Arc::clone(&self.parallel), Arc::clone(&self.outgoing));
-        Transport { protocol, mark: config.mark, parallel, outgoing }
+        Transport { protocol, mark: config.mark, parallel, client, outgoing }
     }
 
     /// Connects to `destination`, directly or through the upstream proxy. The rules apply to
@@ -196,7 +200,7 @@ impl Dialer {
             match &config.upstream {
                 None => {
                     let allowed = self.permitted_addresses(config, ask).await?;
-                    let transport = self.transport(config, ask.protocol);
+                    let transport = self.transport(config, ask.protocol, ask.client);
                     let Dialed { stream, registration } = connect_first(&allowed, &transport).await?;
                     Ok(Connected { stream: Stream::Tcp(stream), early_data: Vec::new(), registration })
                 }
@@ -228,7 +232,7 @@ impl Dialer {
             Host::Address(address) => return Ok(vec![with_port(*address)]),
             Host::Name(name) => name,
         };
-        let found = self.resolver.lookup(name, client, (&config.limits, &config.name_servers)).await;
+        let found = self.resolver.lookup(name, client, &config.limits).await;
         let found = found.map_err(|error| match error {
             LookupError::Unknown => ConnectError::Unknown,
             LookupError::TimedOut => ConnectError::Unanswered,
@@ -258,7 +262,8 @@ pub(crate) async fn connect_first(addresses: &[SocketAddr], transport: &Transpor
     if let [only] = addresses {
         return attempt(*only, transport.clone()).await;
     }
-    race(addresses, &transport.parallel, |address| attempt(address, transport.clone())).await
+    let parallel = (&*transport.parallel, transport.client);
+    race(addresses, parallel, |address| attempt(address, transport.clone())).await
 }
 
 fn interleave(found: Vec<SocketAddr>) -> Vec<SocketAddr> {
@@ -276,11 +281,11 @@ fn interleave(found: Vec<SocketAddr>) -> Vec<SocketAddr> {
 }
 
 /// Returns the result of the first attempt that succeeds. Each further attempt starts after 250 ms,
-/// or once a previous one fails. Attempts beside the first need a permit of `parallel`; without one
+/// or once a previous one fails. Attempts beside the first need a permit of the client; without one
 /// they wait for a failure.
 pub(crate) async fn race<A, T, E, F>(
     candidates: &[A],
-    parallel: &Arc<Semaphore>,
+    (parallel, client): (&ParallelAttempts, IpAddr),
     attempt: impl Fn(A) -> F,
 ) -> Result<T, E>
 where
@@ -293,15 +298,17 @@ where
     let mut waiting = candidates.iter();
     let mut failed = E::from(ErrorKind::NotFound.into());
     loop {
-        let permit = if attempts.is_empty() { None } else { Arc::clone(parallel).try_acquire_owned().ok() };
-        if (attempts.is_empty() || permit.is_some())
-            && let Some(candidate) = waiting.next()
-        {
-            let attempt = attempt(*candidate);
-            attempts.spawn(async move {
-                let _permit = permit;
-                attempt.await
-            });
+        if waiting.len() > 0 {
+            let permit = if attempts.is_empty() { None } else { parallel.try_acquire(client) };
+            if (attempts.is_empty() || permit.is_some())
+                && let Some(candidate) = waiting.next()
+            {
+                let attempt = attempt(*candidate);
+                attempts.spawn(async move {
+                    let _permit = permit;
+                    attempt.await
+                });
+            }
         }
         let next = Instant::now() + ATTEMPT_DELAY;
         tokio::select! {
@@ -364,7 +371,12 @@ pub(crate) fn count_failure(failure: &ConnectError, counters: &Counters) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use core::future::pending;
+    use std::net::Ipv4Addr;
     use tokio::net::TcpListener;
+    use tokio::time::{sleep, timeout};
+
+    const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
     fn at(text: &str) -> SocketAddr {
         text.parse().unwrap()
@@ -384,13 +396,13 @@ mod tests {
     }
 
     fn ask(destination: &Destination) -> Ask<'_> {
-        Ask { destination, protocol: Protocol::Tcp, client: IpAddr::from([127, 0, 0, 1]), via: "" }
+        Ask { destination, protocol: Protocol::Tcp, client: CLIENT, via: "" }
     }
 
     #[tokio::test]
     async fn next_address_is_tried_after_a_failure() {
         let (dialer, config) = (dialer(), Config::default());
-        let tcp = dialer.transport(&config, Protocol::Tcp);
+        let tcp = dialer.transport(&config, Protocol::Tcp, CLIENT);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let good = listener.local_addr().unwrap();
         let closed = TcpListener::bind("127.0.0.2:0").await.unwrap().local_addr().unwrap();
@@ -406,21 +418,63 @@ mod tests {
     async fn attempts_without_a_permit_wait_for_a_failure() {
         use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
         for permits in [0, 1] {
-            let parallel = Arc::new(Semaphore::new(permits));
+            let parallel = ParallelAttempts::new(permits);
             let (open, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
             let attempt = |nth: usize| {
                 let (open, most) = (Arc::clone(&open), Arc::clone(&most));
                 async move {
                     most.fetch_max(open.fetch_add(1, SeqCst) + 1, SeqCst);
-                    tokio::time::sleep(2 * ATTEMPT_DELAY).await;
+                    sleep(2 * ATTEMPT_DELAY).await;
                     open.fetch_sub(1, SeqCst);
                     if nth == 2 { Ok(nth) } else { Err(io::Error::from(ErrorKind::TimedOut)) }
                 }
             };
-            let winner = race(&[0, 1, 2], &parallel, attempt).await;
+            let winner = race(&[0, 1, 2], (&parallel, CLIENT), attempt).await;
             assert_eq!((winner.unwrap(), most.load(SeqCst)), (2, permits + 1), "{permits} permits");
-            assert_eq!(parallel.available_permits(), permits);
+            assert_eq!(parallel.available(), permits);
         }
+    }
+
+    #[tokio::test]
+    async fn race_holds_one_permit_for_each_attempt_beside_the_first() {
+        let parallel = Arc::new(ParallelAttempts::new(16));
+        let attempt = |nth: u32| {
+            let parallel = Arc::clone(&parallel);
+            async move {
+                // The first attempt fails while the second one runs, and none is left.
+                sleep((nth + 2) * ATTEMPT_DELAY).await;
+                if nth == 0 { Err(ErrorKind::TimedOut.into()) } else { Ok(parallel.available()) }
+            }
+        };
+        let available: io::Result<usize> = race(&[0, 1], (&parallel, CLIENT), attempt).await;
+        assert_eq!(available.unwrap(), 15);
+    }
+
+    #[tokio::test]
+    async fn silent_addresses_of_one_client_leave_parallel_attempts_to_others() {
+        let parallel = Arc::new(ParallelAttempts::new(16));
+        let attack: Vec<_> = (0..20)
+            .map(|_| {
+                let (parallel, attacker) = (Arc::clone(&parallel), IpAddr::from([192, 0, 2, 1]));
+                let silent = |()| pending::<io::Result<()>>();
+                tokio::spawn(async move { race(&[(); 8], (&parallel, attacker), silent).await })
+            })
+            .collect();
+        while parallel.available() > 14 {
+            sleep(Duration::from_millis(5)).await;
+        }
+        let attempt = |nth: u32| async move { if nth == 0 { pending().await } else { Ok(nth) } };
+        let winner = timeout(Duration::from_secs(20), race(&[0, 1], (&parallel, CLIENT), attempt));
+        let winner: io::Result<u32> = winner.await.expect("its second attempt begins");
+        assert_eq!(winner.unwrap(), 1);
+        attack.iter().for_each(tokio::task::JoinHandle::abort);
+        for task in attack {
+            _ = task.await;
+        }
+        while parallel.available() < 16 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(parallel.clients(), 0);
     }
 
     #[tokio::test]

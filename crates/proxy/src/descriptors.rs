@@ -3,14 +3,14 @@
 //! Connections get what listeners, lookups and parallel connection attempts leave.
 
 use crate::config::Limits;
-use crate::{Config, Error};
+use crate::{Config, Error, parallel};
 
 /// Descriptors of a client connection and its server connection.
 const PER_CONNECTION: u64 = 2;
 /// Descriptors of a name lookup: a socket for each address family, and retries over TCP.
 const PER_LOOKUP: u64 = 4;
 /// Connection attempts of all connections together beside the first of each.
-const MAX_PARALLEL_ATTEMPTS: u64 = 256;
+const MAX_PARALLEL_ATTEMPTS: u64 = parallel::MAX_PARALLEL_ATTEMPTS as u64;
 /// Spare descriptors: clients of the status socket, log files at a reload, sockets to the agent.
 const SPARE: u64 = 16;
 /// Share of each of lookups and parallel attempts, where the limit is low.

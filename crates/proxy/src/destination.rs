@@ -38,6 +38,14 @@ impl Host {
         Self::name(text)
     }
 
+    /// Name that the certificate of the host has to contain (RFC 9110, section 4.3.4).
+    pub fn certificate_name(&self) -> String {
+        match self {
+            Self::Name(name) => name.clone(),
+            Self::Address(address) => address.to_string(),
+        }
+    }
+
     /// Parses a name.
     pub fn name(text: &str) -> Option<Self> {
         let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');

@@ -2,7 +2,8 @@
 //!
 //! A full set replaces its entry with the fewest failures, and the new entry inherits their number
 //! (Metwally et al. 2005, "Space-Saving"). An address therefore never loses failures to others'
-//! entries, and sets are chosen by a secret key.
+//! entries, and sets are chosen by a secret key. A client that logs in without a failure of its own
+//! gives the place back, and inherits nothing.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -30,7 +31,8 @@ pub(crate) struct FailedLogins {
 
 #[derive(Debug, Clone, Copy)]
 struct Entry {
-    client: IpAddr,
+    /// `None` keeps only the number of failures, for the next entry in its place.
+    client: Option<IpAddr>,
     failures: u32,
     /// Time of the last failure.
     at: Instant,
@@ -59,6 +61,8 @@ fn wait_after(failures: u32) -> Duration {
 pub(crate) struct Charge {
     client: IpAddr,
     at_before: Instant,
+    /// Entry of another client, which this attempt replaced.
+    replaced: Option<Entry>,
     /// Failures with this attempt.
     pub(crate) failures: u32,
 }
@@ -73,7 +77,8 @@ impl Charge {
 impl FailedLogins {
     /// Remaining time for which the address may not log in.
     pub(crate) fn locked_for(&self, client: IpAddr, now: Instant) -> Option<Duration> {
-        let entry = self.sets.get(self.set(client))?.iter().flatten().find(|one| one.client == client)?;
+        let entry =
+            self.sets.get(self.set(client))?.iter().flatten().find(|one| one.client == Some(client))?;
         let left = entry.locked_until().saturating_duration_since(now);
         (!left.is_zero()).then_some(left)
     }
@@ -84,11 +89,11 @@ impl FailedLogins {
         if self.sets.is_empty() {
             self.sets = vec![[None; WAYS]; SETS];
         }
-        let entry = place(&mut self.sets[set], client, now);
+        let (entry, replaced) = place(&mut self.sets[set], client, now);
         let at_before = entry.at;
         entry.failures = entry.failures.saturating_add(1);
         entry.at = now;
-        Charge { client, at_before, failures: entry.failures }
+        Charge { client, at_before, replaced, failures: entry.failures }
     }
 
     /// Takes back the failure of an attempt that succeeded. Earlier failures stay: a client with a
@@ -96,13 +101,18 @@ impl FailedLogins {
     pub(crate) fn refund(&mut self, charge: &Charge) {
         let set = self.set(charge.client);
         let Some(entries) = self.sets.get_mut(set) else { return };
-        for one in entries.iter_mut().filter(|one| one.is_some_and(|one| one.client == charge.client)) {
-            let Some(entry) = one else { continue };
-            entry.failures -= 1;
-            entry.at = charge.at_before;
-            if entry.failures == 0 {
-                *one = None;
-            }
+        let has = |one: &Option<Entry>, client| one.is_some_and(|one| one.client == Some(client));
+        let Some(index) = entries.iter().position(|one| has(one, charge.client)) else { return };
+        let Some(entry) = &mut entries[index] else { return };
+        entry.failures -= 1;
+        entry.at = charge.at_before;
+        let inherited = charge.replaced.map_or(0, |one| one.failures);
+        if entry.failures <= inherited {
+            // A failure of the replaced client since then has counted in another entry.
+            let is_elsewhere = |client: &IpAddr| entries.iter().any(|one| has(one, *client));
+            let back =
+                |one: Entry| Entry { client: one.client.filter(|client| !is_elsewhere(client)), ..one };
+            entries[index] = charge.replaced.map(back);
         }
     }
 
@@ -112,10 +122,10 @@ impl FailedLogins {
 }
 
 /// Entry of a client in its set: an existing, free or expired one, else that with the fewest
-/// failures.
-fn place(set: &mut [Option<Entry>; WAYS], client: IpAddr, now: Instant) -> &mut Entry {
+/// failures, which is returned as well.
+fn place(set: &mut [Option<Entry>; WAYS], client: IpAddr, now: Instant) -> (&mut Entry, Option<Entry>) {
     let rank = |one: &Option<Entry>| match one {
-        Some(entry) if entry.client == client => (0, 0, None),
+        Some(entry) if entry.client == Some(client) => (0, 0, None),
         Some(entry) if !entry.is_expired(now) => (2, entry.failures, Some(entry.at)),
         _ => (1, 0, None),
     };
@@ -123,7 +133,8 @@ fn place(set: &mut [Option<Entry>; WAYS], client: IpAddr, now: Instant) -> &mut 
     let slot = &mut set[index];
     let kept = slot.filter(|entry| !entry.is_expired(now));
     let (failures, at) = kept.map_or((0, now), |entry| (entry.failures, entry.at));
-    slot.insert(Entry { client, failures, at })
+    let replaced = kept.filter(|entry| entry.client != Some(client));
+    (slot.insert(Entry { client: Some(client), failures, at }), replaced)
 }
 
 #[cfg(test)]
@@ -172,6 +183,57 @@ mod tests {
         let charge = table.charge(client, later);
         table.refund(&charge);
         assert_eq!(table.locked_for(client, later), None, "a success does not prolong a wait");
+    }
+
+    /// Table whose sets are full of addresses with `count` failures, and more.
+    fn full_table(count: u32, now: Instant) -> FailedLogins {
+        let mut table = FailedLogins::default();
+        for number in 0..50_000 {
+            fail(&mut table, address(number), 1, now);
+        }
+        for entry in table.sets.iter_mut().flatten() {
+            let entry = entry.as_mut().expect("50,000 addresses fill every set");
+            entry.failures = entry.failures.max(count);
+        }
+        table
+    }
+
+    #[test]
+    fn full_table_locks_nobody_who_logs_in_without_a_failure() {
+        let now = Instant::now();
+        let mut table = full_table(9, now);
+        let counts = |table: &FailedLogins| -> Vec<_> {
+            table.sets.iter().flatten().flatten().map(|entry| (entry.failures, entry.at)).collect()
+        };
+        let before = counts(&table);
+        for number in 60_000..61_000 {
+            let charge = table.charge(address(number), now + FIRST_WAIT);
+            table.refund(&charge);
+            assert_eq!(table.locked_for(address(number), now + FIRST_WAIT), None);
+        }
+        assert!(counts(&table) == before, "no failure of another address is lost");
+        let client = address(70_000);
+        let failed = table.charge(client, now);
+        let charge = table.charge(client, now);
+        table.refund(&charge);
+        assert_eq!(table.locked_for(client, now), Some(failed.wait()), "its own failure stays");
+    }
+
+    #[test]
+    fn failure_of_a_replaced_address_stays_after_the_success_of_another() {
+        let now = Instant::now();
+        let mut table = full_table(9, now);
+        let client = address(60_000);
+        let charge = table.charge(client, now);
+        let replaced = charge.replaced.expect("its set is full");
+        let other = replaced.client.unwrap();
+        let failed = table.charge(other, now);
+        assert!(failed.failures > replaced.failures);
+        table.refund(&charge);
+        assert_eq!(table.locked_for(client, now), None);
+        assert_eq!(table.locked_for(other, now), Some(failed.wait()));
+        assert_eq!(table.charge(other, now).failures, failed.failures + 1);
+        assert!(table.sets.iter().flatten().all(|one| one.is_some_and(|one| one.failures >= 9)));
     }
 
     #[test]

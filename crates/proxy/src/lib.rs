@@ -31,6 +31,7 @@ mod listener;
 mod log_limit;
 mod logins;
 mod outgoing;
+mod parallel;
 mod permits;
 mod proxy;
 mod refusal;

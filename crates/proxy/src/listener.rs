@@ -4,10 +4,10 @@
 //! with its queue of connections. Where an old and a new socket overlap, both are open for a moment
 //! (`SO_REUSEPORT`, socket(7)), and the connections that wait at the old one are served.
 
-use crate::Error;
 use crate::config::{Listen, ListenerProtocol};
 use crate::server::{Shared, on_accept};
 use crate::status::Listening;
+use crate::{Config, Error};
 use linux::socket::{self, Options, Protocol};
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
@@ -88,7 +88,7 @@ impl Listeners {
     }
 
     fn spawn(&mut self, listen: Listen, address: SocketAddr, socket: Arc<TcpListener>, is_foreign: bool) {
-        let task = tokio::spawn(accept(Arc::clone(&self.shared), listen, Arc::clone(&socket)));
+        let task = tokio::spawn(accept(Arc::clone(&self.shared), None, listen, Arc::clone(&socket)));
         self.all.push(Listener { listen, address, socket, task, is_foreign });
     }
 
@@ -154,8 +154,11 @@ impl Listeners {
         kept
     }
 
-    /// Exchanges the listeners. Serves the connections that wait at those that close.
-    pub(crate) async fn apply(&mut self, change: Change) {
+    /// Exchanges the listeners, and the configuration by `swap`, which returns the old one. Serves the
+    /// connections that wait at listeners that close: by the old configuration, whose rules fit them.
+    pub(crate) async fn apply(&mut self, change: Change, swap: impl FnOnce() -> Arc<Config>) {
+        self.stop_replaced(&change).await;
+        let old_config = swap();
         self.retiring.retain(|(_, socket)| socket.strong_count() > 0);
         let mut old: Vec<_> = std::mem::take(&mut self.all).into_iter().map(Some).collect();
         for step in change.0 {
@@ -167,7 +170,6 @@ impl Listeners {
                         self.all.push(one);
                     } else {
                         info!("now serving {} at {}", listen.serve.name(), one.address);
-                        one.task.abort();
                         self.spawn(listen, one.address, one.socket, false);
                     }
                 }
@@ -181,13 +183,27 @@ impl Listeners {
             info!("stopped listening at {} ({})", one.address, one.listen.serve.name());
             let is_covered = self.all.iter().any(|new| covers(new.address, one.address));
             let replaced = (one.address, Arc::downgrade(&one.socket));
-            let retire = retire(Arc::clone(&self.shared), one, is_covered);
+            let retire = retire(Arc::clone(&self.shared), Arc::clone(&old_config), one, is_covered);
             if is_covered {
                 self.retiring.push(replaced);
                 tokio::spawn(retire);
             } else {
                 // An address that is no longer configured accepts nothing once the reload is done.
                 retire.await;
+            }
+        }
+    }
+
+    /// Ends the accepting tasks of listeners that leave or change. Their connections wait.
+    async fn stop_replaced(&mut self, change: &Change) {
+        for (index, one) in self.all.iter_mut().enumerate() {
+            let stays = one.is_foreign
+                || change.0.iter().any(|step| {
+                    matches!(step, Step::Keep(kept, listen) if (*kept, *listen) == (index, one.listen))
+                });
+            if !stays {
+                one.task.abort();
+                _ = (&mut one.task).await;
             }
         }
     }
@@ -198,14 +214,13 @@ fn covers(new: SocketAddr, old: SocketAddr) -> bool {
     new.port() == old.port() && (new.ip() == old.ip() || new.ip().is_unspecified())
 }
 
-/// Closes an old listener after it has accepted the connections that wait. With `has_successor`, it
-/// accepts for a while longer.
-async fn retire(shared: Arc<Shared>, old: Listener, has_successor: bool) {
+/// Closes an old listener, whose task has ended, after it has accepted the connections that wait.
+/// With `has_successor`, it accepts for a while longer. The connections are of its `config`.
+async fn retire(shared: Arc<Shared>, config: Arc<Config>, old: Listener, has_successor: bool) {
     if has_successor {
-        _ = timeout(RETIREMENT, accept(Arc::clone(&shared), old.listen, Arc::clone(&old.socket))).await;
+        let accept = accept(Arc::clone(&shared), Some(&config), old.listen, Arc::clone(&old.socket));
+        _ = timeout(RETIREMENT, accept).await;
     }
-    old.task.abort();
-    _ = old.task.await;
     // By system calls: the runtime may not have seen the latest connections.
     let Ok(socket) = old.socket.as_fd().try_clone_to_owned() else { return };
     let socket = std::net::TcpListener::from(socket);
@@ -215,7 +230,7 @@ async fn retire(shared: Arc<Shared>, old: Listener, has_successor: bool) {
         if stream.set_nonblocking(true).is_ok()
             && let Ok(stream) = TcpStream::from_std(stream)
         {
-            on_accept(&shared, old.listen, stream, client);
+            on_accept(&shared, Arc::clone(&config), old.listen, (stream, client));
         }
     }
 }
@@ -290,11 +305,19 @@ pub(crate) fn bind(
     Ok(listener)
 }
 
-/// Accepts connections until the task is aborted.
-async fn accept(shared: Arc<Shared>, listen: Listen, listener: Arc<TcpListener>) {
+/// Accepts connections until the task is aborted, by the configuration in force or an older one.
+async fn accept(
+    shared: Arc<Shared>,
+    config: Option<&Arc<Config>>,
+    listen: Listen,
+    listener: Arc<TcpListener>,
+) {
     loop {
         match listener.accept().await {
-            Ok((stream, client)) => on_accept(&shared, listen, stream, client),
+            Ok(client) => {
+                let config = config.map_or_else(|| shared.config(), Arc::clone);
+                on_accept(&shared, config, listen, client);
+            }
             Err(error) => {
                 // Usually out of file descriptors or memory: wait, and keep open connections.
                 shared.log_failed_accept(&error);

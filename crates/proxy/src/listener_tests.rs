@@ -17,7 +17,7 @@ async fn listener_that_has_ended_is_opened_again() {
         tokio::task::yield_now().await;
     }
     let change = listeners.prepare(&[listen]).unwrap();
-    listeners.apply(change).await;
+    listeners.apply(change, || shared.config()).await;
     let _client = TcpStream::connect(free).await.unwrap();
     let accepted = async {
         while shared.counters.totals().accepted == 0 {

@@ -84,7 +84,7 @@ impl Logins {
         }
     }
 
-    /// Whether clients need a password.
+    /// Whether the present configuration has users.
     pub(crate) fn are_required(&self) -> bool {
         !self.users.borrow().is_empty()
     }

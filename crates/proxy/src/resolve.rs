@@ -44,19 +44,18 @@ type Addresses = Arc<[IpAddr]>;
 #[derive(Debug)]
 pub(crate) struct Resolver {
     state: Mutex<State>,
-    cache: Mutex<Cache>,
     /// Permits for all lookups together.
     lookups: Arc<Semaphore>,
     /// Number of these permits, once a reduction is complete.
     size: Mutex<usize>,
     /// Budgets of clients that look up names at the moment.
-    clients: Budgets<IpAddr>,
+    clients: Arc<Budgets<IpAddr>>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// `None` if its construction has failed.
-    dns: Option<TokioResolver>,
+    /// `None` before the first lookup, and if its construction has failed.
+    dns: Option<Arc<Dns>>,
     /// Name servers of the configuration; if empty, the system's.
     servers: Vec<SocketAddr>,
     /// Times of change of [`FILES`].
@@ -64,14 +63,21 @@ struct State {
     checked: Option<Instant>,
 }
 
+/// DNS client, and the answers that it has received.
+#[derive(Debug)]
+struct Dns {
+    client: TokioResolver,
+    cache: Mutex<Cache>,
+}
+
 impl Resolver {
-    pub(crate) fn new(lookups: usize) -> Self {
+    /// Resolver that asks `servers`; without any, the system's.
+    pub(crate) fn new(lookups: usize, servers: &[SocketAddr]) -> Self {
         Self {
-            state: Mutex::default(),
-            cache: Mutex::default(),
+            state: Mutex::new(State { servers: servers.to_vec(), ..State::default() }),
             lookups: Arc::new(Semaphore::new(lookups)),
             size: Mutex::new(lookups),
-            clients: Budgets::default(),
+            clients: Arc::default(),
         }
     }
 
@@ -94,47 +100,59 @@ impl Resolver {
         *size = lookups;
     }
 
-    /// Addresses of a lowercase name, for `client`, which is a key as of limits. `servers` are the
-    /// configured name servers; without any, the system's are asked.
+    /// Asks other name servers from now on, and forgets the answers of the old ones.
+    pub(crate) fn set_servers(&self, servers: &[SocketAddr]) {
+        let mut state = lock(&self.state);
+        if state.servers != servers {
+            *state = State { servers: servers.to_vec(), ..State::default() };
+        }
+    }
+
+    /// Addresses of a lowercase name, for `client`, which is a key as of limits.
     pub(crate) async fn lookup(
         &self,
         name: &str,
         client: IpAddr,
-        (limits, servers): (&Limits, &[SocketAddr]),
+        limits: &Limits,
     ) -> Result<Addresses, LookupError> {
         if let Some(addresses) = NameKind::of(name).addresses() {
             return known(addresses.into());
         }
-        self.follow_configuration(servers);
-        if let Some(addresses) = lock(&self.cache).get(name, Instant::now()) {
+        if let Some(addresses) = self.dns()?.cached(name) {
             return known(addresses);
         }
         let budget = self.clients.of(client, limits.lookups_per_client.max(1));
         let (_own, _shared) = (budget.acquire().await, self.lookups.acquire().await);
-        // A lookup of the same name may have ended meanwhile.
-        if let Some(addresses) = lock(&self.cache).get(name, Instant::now()) {
+        // Meanwhile the name servers may have changed, or a lookup of the same name may have ended.
+        let dns = self.dns()?;
+        if let Some(addresses) = dns.cached(name) {
             return known(addresses);
         }
-        let dns = lock(&self.state).dns.clone().ok_or(LookupError::Unknown)?;
-        let (addresses, ttl) = ask(&dns, name).await?;
-        lock(&self.cache).insert(name, Arc::clone(&addresses), Instant::now() + ttl);
+        let (addresses, ttl) = ask(&dns.client, name).await?;
+        lock(&dns.cache).insert(name, Arc::clone(&addresses), Instant::now() + ttl);
         known(addresses)
     }
 
-    /// Builds the DNS client anew, and empties the cache, if the configuration has changed.
-    fn follow_configuration(&self, servers: &[SocketAddr]) {
+    /// The DNS client, built anew if the system's configuration has changed.
+    fn dns(&self) -> Result<Arc<Dns>, LookupError> {
         let mut state = lock(&self.state);
-        let is_due = state.checked.is_none_or(|checked| checked.elapsed() >= RELOAD_INTERVAL);
-        if is_due || state.servers != servers {
+        if state.checked.is_none_or(|checked| checked.elapsed() >= RELOAD_INTERVAL) {
             state.checked = Some(Instant::now());
             let changed = FILES.map(|path| std::fs::metadata(path).and_then(|file| file.modified()).ok());
-            if state.dns.is_none() || state.changed != changed || state.servers != servers {
+            if state.dns.is_none() || state.changed != changed {
                 state.changed = changed;
-                state.servers = servers.to_vec();
-                state.dns = build(servers).inspect_err(|error| warn!("cannot resolve names: {error}")).ok();
-                *lock(&self.cache) = Cache::default();
+                let client = build(&state.servers);
+                let client = client.inspect_err(|error| warn!("cannot resolve names: {error}")).ok();
+                state.dns = client.map(|client| Arc::new(Dns { client, cache: Mutex::default() }));
             }
         }
+        state.dns.clone().ok_or(LookupError::Unknown)
+    }
+}
+
+impl Dns {
+    fn cached(&self, name: &str) -> Option<Addresses> {
+        lock(&self.cache).get(name, Instant::now())
     }
 }
 
@@ -267,7 +285,7 @@ mod tests {
 
     #[tokio::test]
     async fn number_of_lookups_can_be_resized_while_some_run() {
-        let resolver = Resolver::new(4);
+        let resolver = Resolver::new(4, &[]);
         let running = Arc::clone(&resolver.lookups).acquire_many_owned(3).await.unwrap();
         resolver.resize(1);
         assert!(resolver.lookups.try_acquire().is_err());
@@ -282,21 +300,20 @@ mod tests {
     #[tokio::test]
     async fn black_holed_names_of_one_client_leave_others_alone() {
         let (server, _) = name_server();
-        let servers = [server];
         let limits = Limits { lookups: 8, lookups_per_client: 4, ..Limits::default() };
-        let resolver = Arc::new(Resolver::new(limits.lookups));
+        let resolver = Arc::new(Resolver::new(limits.lookups, &[server]));
         let attack: Vec<_> = (0..200)
             .map(|nth| {
                 let resolver = Arc::clone(&resolver);
-                tokio::spawn(async move {
-                    resolver.lookup(&format!("never{nth}.test"), client(1), (&limits, &servers)).await
-                })
+                tokio::spawn(
+                    async move { resolver.lookup(&format!("never{nth}.test"), client(1), &limits).await },
+                )
             })
             .collect();
         tokio::time::sleep(Duration::from_millis(300)).await;
         for nth in 0..20 {
             let name = format!("good-a{nth}.test");
-            let lookup = resolver.lookup(&name, client(2), (&limits, &servers));
+            let lookup = resolver.lookup(&name, client(2), &limits);
             let found = timeout(Duration::from_secs(2), lookup).await.expect("it is answered at once");
             assert_eq!(found.as_deref(), Ok(&[client(1)][..]), "{name}");
         }
@@ -312,9 +329,9 @@ mod tests {
     #[tokio::test]
     async fn answers_are_cached_by_their_ttl() {
         let (server, queries) = name_server();
-        let (limits, servers) = (Limits::default(), [server]);
-        let resolver = Resolver::new(8);
-        let ask = async |name| resolver.lookup(name, client(2), (&limits, &servers)).await;
+        let limits = Limits::default();
+        let resolver = Resolver::new(8, &[server]);
+        let ask = async |name| resolver.lookup(name, client(2), &limits).await;
         for _ in 0..3 {
             assert_eq!(ask("one1.test").await.as_deref(), Ok(&[client(1)][..]));
         }
@@ -329,6 +346,34 @@ mod tests {
         assert_eq!(ask("none.test").await, Err(LookupError::Unknown));
         assert_eq!(ask("localhost").await.unwrap().len(), 2);
         assert_eq!(ask("127.1").await.as_deref(), Ok(&[IpAddr::from(Ipv4Addr::LOCALHOST)][..]));
+    }
+
+    #[tokio::test]
+    async fn lookup_that_began_before_a_change_of_servers_leaves_no_answer() {
+        let ((old, of_old), (new, of_new)) = (name_server(), name_server());
+        let (limits, resolver) = (Limits::default(), Arc::new(Resolver::new(1, &[old])));
+        let ask = async |name| resolver.lookup(name, client(2), &limits).await.unwrap();
+        let running = resolver.dns().unwrap();
+        resolver.set_servers(&[new]);
+        super::ask(&running.client, "one.test").await.unwrap();
+        lock(&running.cache).insert("one.test", Arc::default(), Instant::now() + MAX_TTL);
+        assert_eq!(&*ask("one.test").await, [client(1)]);
+        assert_eq!((of_old.load(SeqCst), of_new.load(SeqCst)), (1, 1));
+        resolver.set_servers(&[new]);
+        ask("one.test").await;
+        assert_eq!(of_new.load(SeqCst), 1, "the cache stays with its servers");
+        // A lookup that waits for its permit asks the servers of the end of its wait.
+        let permit = resolver.lookups.acquire().await.unwrap();
+        let waiting = ask("two.test");
+        let change = async {
+            while resolver.clients.len() == 0 {
+                tokio::task::yield_now().await;
+            }
+            resolver.set_servers(&[old]);
+            drop(permit);
+        };
+        let ((), _) = tokio::join!(change, waiting);
+        assert_eq!((of_old.load(SeqCst), of_new.load(SeqCst)), (2, 1));
     }
 
     #[test]

@@ -6,7 +6,7 @@
 use crate::destination::{Destination, Host, NameKind};
 use crate::network::Network;
 use crate::own_addresses::OwnAddresses;
-use crate::special::{embedded_ipv4, is_private, special_range};
+use crate::special::{behind_nat64, embedded_ipv4, is_private, special_range};
 use core::fmt;
 use core::ops::RangeInclusive;
 use core::str::FromStr;
@@ -98,10 +98,11 @@ impl Rules {
     }
 
     fn special_range(&self, address: IpAddr) -> Option<&'static str> {
-        if self.nat64.iter().any(|prefix| prefix.contains(address)) {
-            return embedded_ipv4(address, &self.nat64).find_map(|one| special_range(one.into()));
+        let mut behind = behind_nat64(address, &self.nat64).peekable();
+        match behind.peek() {
+            Some(_) => behind.find_map(|one| special_range(one.into())),
+            None => special_range(address),
         }
-        special_range(address)
     }
 }
 
@@ -231,6 +232,27 @@ mod tests {
         for address in ["2001:db8:64::1.1.1.1", "64:ff9b::1.1.1.1", "2606:4700::8.8.8.8"] {
             assert_eq!(rules.check(at(address, 443), &own), Ok(()), "{address}");
         }
+    }
+
+    #[test]
+    fn local_nat64_prefix_is_classified_by_its_configured_length() {
+        let rules = Rules {
+            deny: networks(&["9.9.9.0/24"]),
+            nat64: networks(&["64:ff9b:1::/96", "64:ff9b:1:2::/64"]),
+            ..Rules::default()
+        };
+        let own = own(&["8.8.4.4"]);
+        let check = |address| rules.check(at(address, 443), &own).map_err(|refused| refused.0);
+        for address in ["64:ff9b:1::8.8.8.8", "64:ff9b:1:2:8:808:800:0"] {
+            assert_eq!(check(address), Ok(()), "{address}");
+        }
+        assert_eq!(check("64:ff9b:1::10.0.0.1"), Err("private network (RFC 1918)"));
+        assert_eq!(check("64:ff9b:1:2:a:0:100:0"), Err("private network (RFC 1918)"));
+        assert_eq!(check("64:ff9b:1::8.8.4.4"), Err("address of the proxy's own host"));
+        assert_eq!(check("64:ff9b:1::9.9.9.9"), Err("denied network"));
+        // Each length counts for `deny`: /48 here.
+        assert_eq!(check("64:ff9b:1:909:9:900::"), Err("denied network"));
+        assert_eq!(check("64:ff9b:1:1::8.8.8.8"), Err("local NAT64 (64:ff9b:1::/48)"));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::access;
 use crate::access_log::{AccessLog, Output, open_output};
-use crate::config::Listen;
+use crate::config::{Listen, MetricsListener};
 use crate::connect::{ConnectError, Dialer};
 use crate::connection;
 use crate::counters::Counters;
@@ -20,6 +20,7 @@ use linux::socket;
 use linux::unix_socket::SocketFile;
 use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
@@ -53,10 +54,37 @@ pub(crate) enum Request {
     Accept(Listen, std::net::TcpListener),
 }
 
+/// Settings that count from the start to the end of the process.
+#[derive(Debug)]
+struct StartSettings {
+    workers: Option<usize>,
+    socket: Option<PathBuf>,
+    metrics: Option<MetricsListener>,
+    log: String,
+}
+
+impl StartSettings {
+    fn of(config: &Config) -> Self {
+        let Config { workers, socket, metrics, log, .. } = config.clone();
+        Self { workers, socket, metrics, log }
+    }
+
+    /// Keys of `new` that a reload does not apply.
+    fn changed_keys(&self, new: &Config) -> Vec<&'static str> {
+        let keys = [
+            ("workers", self.workers == new.workers),
+            ("status", self.socket == new.socket && self.metrics == new.metrics),
+            ("log", self.log == new.log),
+        ];
+        keys.into_iter().filter_map(|(key, is_same)| (!is_same).then_some(key)).collect()
+    }
+}
+
 /// State shared by all connections.
 #[derive(Debug)]
 pub(crate) struct Shared {
     config: RwLock<Arc<Config>>,
+    start: StartSettings,
     pub(crate) counters: Arc<Counters>,
     pub(crate) dialer: Dialer,
     pub(crate) latencies: LiveLatencies,
@@ -93,6 +121,7 @@ impl Shared {
             logins: Logins::new(config.clients.users.clone()),
             tls: watch::Sender::new(config.tls.clone()),
             tls_failures: FailureCounts::default(),
+            start: StartSettings::of(&config),
             config: RwLock::new(Arc::new(config)),
             counters: Arc::default(),
             latencies: LiveLatencies::default(),
@@ -146,17 +175,6 @@ impl Shared {
                 }
             }
         }
-    }
-
-    /// Changed keys that a reload does not apply.
-    fn keys_for_restart(&self, new: &Config) -> Vec<&'static str> {
-        let old = self.config();
-        let keys = [
-            ("workers", old.workers == new.workers),
-            ("status", old.socket == new.socket && old.metrics == new.metrics),
-            ("log", old.log == new.log),
-        ];
-        keys.into_iter().filter_map(|(key, is_same)| (!is_same).then_some(key)).collect()
     }
 
     /// Warns if one client of a network can take all places.
@@ -377,15 +395,20 @@ impl Server {
         let change = self.listeners.prepare(&config.listen)?;
         // Nothing fails from here on.
         self.shared.use_access_log(log);
-        let unapplied = self.shared.keys_for_restart(&config);
+        let unapplied = self.shared.start.changed_keys(&config);
         self.shared.warn_of_greedy_clients(&config);
         self.shared.logins.replace_users(config.clients.users.clone());
         self.shared.tls.send_replace(config.tls.clone());
+        self.shared.dialer.set_name_servers(&config);
         if let Some(descriptors) = self.shared.descriptors.get() {
             self.shared.dialer.resize(&config, descriptors);
         }
-        *self.shared.config.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
-        self.listeners.apply(change).await;
+        let shared = Arc::clone(&self.shared);
+        let swap = move || {
+            let mut current = shared.config.write().unwrap_or_else(PoisonError::into_inner);
+            std::mem::replace(&mut *current, Arc::new(config))
+        };
+        self.listeners.apply(change, swap).await;
         self.publish_listeners();
         if unapplied.is_empty() {
             info!("configuration reloaded");
@@ -406,8 +429,12 @@ impl Drop for Server {
 }
 
 /// Admits a client and starts its session.
-pub(crate) fn on_accept(shared: &Arc<Shared>, listen: Listen, stream: TcpStream, client: SocketAddr) {
-    let config = shared.config();
+pub(crate) fn on_accept(
+    shared: &Arc<Shared>,
+    config: Arc<Config>,
+    listen: Listen,
+    (stream, client): (TcpStream, SocketAddr),
+) {
     let counters = &shared.counters;
     Counters::count(&counters.accepted);
     // NAT keeps the source address of local clients; only they reach a loopback listener.
@@ -426,3 +453,7 @@ pub(crate) fn on_accept(shared: &Arc<Shared>, listen: Listen, stream: TcpStream,
     };
     connection::start(Arc::clone(shared), config, listen, (stream, client), permit);
 }
+
+#[cfg(test)]
+#[path = "server_tests.rs"]
+mod tests;

@@ -10,8 +10,8 @@ pub(crate) const NAT64_LENGTHS: [u8; 6] = [32, 40, 48, 56, 64, 96];
 ///
 /// `nat64` are the NAT64 prefixes of the network. Covers IPv4-mapped, IPv4-compatible,
 /// IPv4-translated (RFC 2765), NAT64 (RFC 6052, RFC 8215), 6to4 (RFC 3056), Teredo (RFC 4380; server
-/// and client) and ISATAP (RFC 5214). The prefix length of a local NAT64 prefix (64:ff9b:1::/48) is
-/// unknown, so each one counts.
+/// and client) and ISATAP (RFC 5214). Of a local NAT64 prefix (64:ff9b:1::/48) each length counts, also
+/// beside one in `nat64`.
 pub(crate) fn embedded_ipv4(address: IpAddr, nat64: &[Network]) -> impl Iterator<Item = Ipv4Addr> {
     let mut found = [None; 5];
     if let IpAddr::V6(address) = address {
@@ -38,11 +38,15 @@ pub(crate) fn embedded_ipv4(address: IpAddr, nat64: &[Network]) -> impl Iterator
             found[4] = Some(last);
         }
     }
-    let behind = move |prefix: &Network| match address {
+    found.into_iter().flatten().chain(behind_nat64(address, nat64))
+}
+
+/// IPv4 addresses behind the NAT64 prefixes of the network that contain `address`.
+pub(crate) fn behind_nat64(address: IpAddr, nat64: &[Network]) -> impl Iterator<Item = Ipv4Addr> {
+    nat64.iter().filter_map(move |prefix| match address {
         IpAddr::V6(six) if prefix.contains(address) => Some(translated(six.octets(), prefix.prefix())),
         _ => None,
-    };
-    found.into_iter().flatten().chain(nat64.iter().filter_map(behind))
+    })
 }
 
 fn joined(high: u16, low: u16) -> Ipv4Addr {

@@ -40,7 +40,10 @@ impl Route {
     ) -> Result<Self, ConnectError> {
         let mut addresses = dialer.resolve(config, &upstream.destination, client).await?;
         addresses.truncate(MAX_CONNECT_ATTEMPTS);
-        Ok(Self { addresses: addresses.into(), transport: dialer.transport(config, upstream.protocol) })
+        Ok(Self {
+            addresses: addresses.into(),
+            transport: dialer.transport(config, upstream.protocol, client),
+        })
     }
 
     /// Runs `exchange` on a connection to the upstream proxy. If the connection ends before the
@@ -175,7 +178,7 @@ pub(crate) async fn connect_by_convert(
     let route = Route::of((dialer, config), upstream, ask.client).await?;
     // Far below the timeout of the requests that wait: if those ended first, the loop would go on.
     let wait = MAX_TURN_WAIT.min(config.timeouts.connect / 4);
-    race(&peers, &dialer.parallel, |peer| {
+    race(&peers, (&dialer.parallel, ask.client), |peer| {
         let (route, unanswered, client) = (route.clone(), Arc::clone(&dialer.unanswered), ask.client);
         async move {
             let budget = unanswered.of((client, peer), MAX_UNANSWERED);

@@ -1,8 +1,10 @@
 //! Watch over the certificates of a daemon.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 use tracing::info;
 
@@ -16,20 +18,37 @@ pub(in crate::command) struct Certificates {
 /// Inode, size and time of modification of a file.
 type Stamp = (u64, u64, SystemTime);
 
+fn stamp(file: &Path) -> Option<Stamp> {
+    let file = fs::metadata(file).ok()?;
+    Some((file.ino(), file.len(), file.modified().ok()?))
+}
+
 impl Certificates {
     const INTERVAL: Duration = Duration::from_secs(5);
 
+    /// Reads a configuration and watches the `files` of it. `read` notes each of them before it reads it,
+    /// so that a file that is replaced meanwhile counts as changed.
+    pub(in crate::command) fn of_configuration<T, E>(
+        read: impl FnOnce(&dyn Fn(&Path)) -> Result<T, E>,
+        files: impl FnOnce(&T) -> Vec<PathBuf>,
+    ) -> Result<(T, Self), E> {
+        let noted = RefCell::new(BTreeMap::new());
+        let configuration = read(&|file| {
+            noted.borrow_mut().entry(file.to_owned()).or_insert_with(|| stamp(file));
+        })?;
+        let (files, noted) = (files(&configuration), noted.into_inner());
+        let seen = files.iter().map(|file| noted.get(file).copied().flatten()).collect();
+        Ok((configuration, Self { files, seen, next_look: Instant::now() + Self::INTERVAL }))
+    }
+
+    /// Watches files, whose content is to be read after this call.
     pub(in crate::command) fn of(files: Vec<PathBuf>) -> Self {
         let seen = Self::stamps(&files);
         Self { files, seen, next_look: Instant::now() + Self::INTERVAL }
     }
 
     fn stamps(files: &[PathBuf]) -> Vec<Option<Stamp>> {
-        let stamp = |file: &PathBuf| {
-            let file = fs::metadata(file).ok()?;
-            Some((file.ino(), file.len(), file.modified().ok()?))
-        };
-        files.iter().map(stamp).collect()
+        files.iter().map(|file| stamp(file)).collect()
     }
 
     /// Whether a file is another one than before. A file that is missing may be about to be renamed.
@@ -45,5 +64,39 @@ impl Certificates {
             self.seen = now;
         }
         changed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io;
+
+    #[test]
+    fn file_that_is_replaced_while_it_is_read_counts_as_changed() {
+        let folder = tempfile::tempdir().unwrap();
+        let [path, kept, new] = ["crl.pem", "ca.pem", "new"].map(|name| folder.path().join(name));
+        fs::write(&path, "old").unwrap();
+        fs::write(&kept, "kept").unwrap();
+        let files = vec![kept.clone(), path.clone()];
+        for (text, is_replaced) in [("old", true), ("renewed", false)] {
+            let read = |note: &dyn Fn(&Path)| {
+                for file in &files {
+                    note(file);
+                }
+                let text = fs::read_to_string(&path)?;
+                if is_replaced {
+                    fs::write(&new, "renewed")?;
+                    fs::rename(&new, &path)?;
+                }
+                io::Result::Ok(text)
+            };
+            let (read, mut certificates) = Certificates::of_configuration(read, |_| files.clone()).unwrap();
+            assert_eq!(read, text);
+            for has_changed in [is_replaced, false] {
+                certificates.next_look = Instant::now();
+                assert_eq!(certificates.have_changed(), has_changed);
+            }
+        }
     }
 }

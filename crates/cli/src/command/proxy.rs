@@ -41,10 +41,7 @@ pub(crate) fn run(arguments: &Proxy, terminal: Terminal) -> Result<(), Failure> 
 
 /// Checks the configuration on this machine.
 fn check(arguments: &Proxy, terminal: Terminal) -> Result<(), Failure> {
-    let config = match &arguments.config {
-        Some(path) => read(path)?,
-        None => from_command_line(arguments)?,
-    };
+    let config = configuration(arguments, &|_| {})?;
     config.check().map_err(|error| failure(&error))?;
     let check = proxy::Check::of(&config);
     output::print_tables(terminal, &[check.table()])?;
@@ -58,16 +55,12 @@ fn check(arguments: &Proxy, terminal: Terminal) -> Result<(), Failure> {
 }
 
 fn serve(arguments: &Proxy, terminal: Terminal) -> Result<(), Failure> {
-    let mut config = match &arguments.config {
-        Some(path) => read(path)?,
-        None => from_command_line(arguments)?,
-    };
+    let (mut config, mut certificates) = watched_configuration(arguments)?;
     log_daemon(&config.log, arguments.log_format, terminal)?;
     if config.socket.is_none() {
         config.socket = free_socket(terminal);
     }
     let socket = config.socket.clone();
-    let mut certificates = Certificates::of(certificate_files(&config, arguments.config.as_deref()));
     let (stop, reload) = daemon_flags(!io::stdin().is_terminal())?;
     linux::process::raise_open_file_limit(proxy::descriptors_needed(&config));
     let proxy = proxy::Proxy::start(config, None).map_err(|error| failure(&error))?;
@@ -104,15 +97,36 @@ fn reload_from(
     socket: Option<&PathBuf>,
     (proxy, certificates): (&proxy::Proxy, &mut Certificates),
 ) -> Result<(), Failure> {
-    let config = match &arguments.config {
-        Some(path) => read(path)?,
-        None => from_command_line(arguments)?,
-    };
+    let (config, watched) = watched_configuration(arguments)?;
     linux::process::raise_open_file_limit(2 * config.limits.connections as u64 + 64);
     // The default path is chosen at the start.
     let config = Config { socket: config.socket.clone().or_else(|| socket.cloned()), ..config };
-    *certificates = Certificates::of(certificate_files(&config, arguments.config.as_deref()));
+    *certificates = watched;
     proxy.reload(config).map_err(|error| failure(&error))
+}
+
+/// The configuration of the file, or of the options. Notes the files that it is about to read.
+fn configuration(arguments: &Proxy, note: &dyn Fn(&Path)) -> Result<Config, Failure> {
+    let Some(path) = &arguments.config else {
+        for file in tls_files_of(arguments) {
+            note(&file);
+        }
+        return from_command_line(arguments);
+    };
+    parse(path, &read_file(path)?, note)
+}
+
+/// Files of TLS that the options name.
+fn tls_files_of(arguments: &Proxy) -> Vec<PathBuf> {
+    let mut files = tls_files::files_of_server(&arguments.server_tls);
+    files.extend(tls_files::files_of_client(&arguments.upstream_tls.client));
+    files
+}
+
+/// The configuration, and the watch over its certificates.
+fn watched_configuration(arguments: &Proxy) -> Result<(Config, Certificates), Failure> {
+    let files = |config: &Config| certificate_files(config, arguments.config.as_deref());
+    Certificates::of_configuration(|note| configuration(arguments, note), files)
 }
 
 /// Files of TLS, which the configuration names relative to its folder.
@@ -142,8 +156,7 @@ fn from_command_line(arguments: &Proxy) -> Result<Config, Failure> {
     }
     config.agent.clone_from(&arguments.agent);
     let options = &arguments.upstream_tls;
-    config.certificate_files = tls_files::files_of_server(&arguments.server_tls);
-    config.certificate_files.extend(tls_files::files_of_client(&options.client));
+    config.certificate_files = tls_files_of(arguments);
     let Some(destination) = arguments.upstream.clone() else {
         if tls_files::files_of_client(&options.client).is_empty() {
             return Ok(config);
@@ -153,7 +166,7 @@ fn from_command_line(arguments: &Proxy) -> Result<Config, Failure> {
             hint: "`--tls-clients FILE` names the CA of the clients".to_owned(),
         });
     };
-    let tls = tls_files::upstream(options, &destination.host.to_string())?;
+    let tls = tls_files::upstream(options, &destination.host.certificate_name())?;
     let upstream = Upstream::new(destination, UpstreamProtocol::Connect, Protocol::Mptcp);
     config.upstream = Some(Upstream { tls, ..upstream });
     Ok(config)
@@ -161,20 +174,28 @@ fn from_command_line(arguments: &Proxy) -> Result<Config, Failure> {
 
 /// Reads a configuration.
 pub(crate) fn read(path: &Path) -> Result<Config, Failure> {
-    let name = path.display().to_string();
-    let bytes = fs::read(path).map_err(|error| Failure::Unreadable {
-        message: format!("cannot read the configuration {name}: {}", reason(&error)),
-        hint: "`tandem proxy example-config` prints one to start from".to_owned(),
-    })?;
-    parse(path, &bytes)
+    parse(path, &read_file(path)?, &|_| {})
 }
 
-/// Parses the content of the configuration `path` of the proxy.
-pub(crate) fn parse(path: &Path, bytes: &[u8]) -> Result<Config, Failure> {
+fn read_file(path: &Path) -> Result<Vec<u8>, Failure> {
+    fs::read(path).map_err(|error| Failure::Unreadable {
+        message: format!("cannot read the configuration {}: {}", path.display(), reason(&error)),
+        hint: "`tandem proxy example-config` prints one to start from".to_owned(),
+    })
+}
+
+/// Parses the content of the configuration `path` of the proxy. Notes each file that it is about to
+/// read.
+pub(crate) fn parse(path: &Path, bytes: &[u8], note: &dyn Fn(&Path)) -> Result<Config, Failure> {
     let folder = path.parent().unwrap_or(Path::new(""));
+    let noted = |file: &str| {
+        let path = folder.join(file);
+        note(&path);
+        path
+    };
     let files = Files {
-        secret: &|file| read_secret(&folder.join(file)),
-        public: &|file| fs::read_to_string(folder.join(file)).map_err(|error| reason(&error)),
+        secret: &|file| read_secret(&noted(file)),
+        public: &|file| fs::read_to_string(noted(file)).map_err(|error| reason(&error)),
     };
     Config::parse(&shown(path), bytes, files).map_err(Failure::Input)
 }

@@ -46,11 +46,8 @@ pub(crate) fn run(arguments: &Serve, terminal: Terminal) -> Result<(), Failure> 
     let options = &arguments.options;
     let config = config(options)?;
     log_daemon("info", options.log_format, terminal)?;
-    let (config, mut renewal) = match tls_files::server(&options.tls)? {
-        Some(tls) => {
-            let (renewal, tls) = Renewal::new(&options.tls, tls);
-            (Config { tls: Some(tls), ..config }, Some(renewal))
-        }
+    let (config, mut renewal) = match Renewal::of(&options.tls)? {
+        Some((renewal, tls)) => (Config { tls: Some(tls), ..config }, Some(renewal)),
         None => (config, None),
     };
     config.check(options.listen).map_err(|error| Failure::Usage {
@@ -130,10 +127,12 @@ struct Renewal {
 }
 
 impl Renewal {
-    fn new(options: &ServerTlsOptions, tls: ServerTls) -> (Self, watch::Receiver<ServerTls>) {
+    /// Reads the certificates, if the options name some.
+    fn of(options: &ServerTlsOptions) -> Result<Option<(Self, watch::Receiver<ServerTls>)>, Failure> {
         let certificates = Certificates::of(tls_files::files_of_server(options));
+        let Some(tls) = tls_files::server(options)? else { return Ok(None) };
         let (current, receiver) = watch::channel(tls);
-        (Self { options: options.clone(), certificates, current }, receiver)
+        Ok(Some((Self { options: options.clone(), certificates, current }, receiver)))
     }
 
     /// Reads the files if `is_asked`, or if they have changed. Invalid ones leave the present ones.

@@ -244,6 +244,7 @@ fn mistakes_in_tls_files_of_options_are_told_with_the_option() {
     let play = [&["play", "sizes.json"], &CLIENT[..]].concat();
     problem("a certificate without a key", &["serve", "--tls-cert", "127.0.0.1.crt"], 2);
     problem("a CA that is no file", &["proxy", "--check", "--upstream", "x.example:1", "--ca", "no.crt"], 3);
+    problem("no name for TLS", &["proxy", "--check", "--upstream", "256.0.0.1:1", "--ca", "ca.crt"], 2);
     problem("a CA without an upstream", &["proxy", "--check", "--ca", "ca.crt"], 2);
     problem("options beside a file", &["proxy", "--check", "--config", "p.toml", "--ca", "ca.crt"], 2);
     let key = |mode: u32| {

@@ -89,6 +89,15 @@ fn renewed_certificate_is_read_without_a_signal() {
 }
 
 #[test]
+fn upstream_with_an_ipv6_address_and_options_of_tls_is_accepted() {
+    let place = far(&authority(), 2096);
+    let options = ["--listen", "127.0.0.1:0", "--upstream", "[::1]:1080", "--ca", "ca.crt"];
+    let output = place.run(&[&["proxy", "--check"], &options[..]].concat());
+    assert_eq!((output.code, &*output.err), (0, ""));
+    assert!(output.out.contains("[::1]:1080 (connect over TLS)"), "{}", output.out);
+}
+
+#[test]
 fn mistakes_in_tls_files_are_told_with_their_line() {
     let ca = authority();
     let place = far(&ca, 2096);

@@ -14,7 +14,7 @@ use crate::stream::Stream;
 use crate::tls_stream;
 use crate::users::Users;
 use linux::socket::Protocol;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 use strum::{EnumString, IntoStaticStr};
@@ -111,6 +111,11 @@ impl ListenerProtocol {
     pub fn name(self) -> &'static str {
         self.into()
     }
+
+    /// Whether clients can log in. Convert and redirected connections have no authentication.
+    pub(crate) const fn has_logins(self) -> bool {
+        matches!(self, Self::Auto | Self::Http | Self::Socks5)
+    }
 }
 
 /// Client authorization.
@@ -154,7 +159,10 @@ impl Upstream {
         match &self.tls {
             None => Ok(Stream::Tcp(tcp)),
             // Boxed, so that unencrypted connections do not carry the state of a handshake.
-            Some(tls) => Box::pin(tls_stream::connect(tls, tcp, &self.destination.host.to_string())).await,
+            Some(tls) => {
+                let name = self.destination.host.certificate_name();
+                Box::pin(tls_stream::connect(tls, tcp, &name)).await
+            }
         }
     }
 }
@@ -285,12 +293,10 @@ impl Config {
 
     /// [`Self::check`] for one listener.
     pub(crate) fn check_listener(&self, one: &Listen) -> Result<(), Error> {
-        let is_proxy =
-            matches!(one.serve, ListenerProtocol::Auto | ListenerProtocol::Http | ListenerProtocol::Socks5);
+        let is_proxy = one.serve.has_logins();
         if one.tls && (!is_proxy || self.tls.is_none()) {
             return Err(Error::NoTls { at: one.address, serve: one.serve });
         }
-        // Convert and redirected connections have no authentication.
         let by_name = is_proxy && !self.clients.users.is_empty();
         let by_certificate = self.demands_certificate(one);
         let by_address =
@@ -306,9 +312,15 @@ impl Config {
         Ok(())
     }
 
-    /// Whether the client's address alone permits a connection to the listener.
-    pub(crate) fn admits(&self, one: &Listen, address: std::net::IpAddr) -> bool {
-        self.clients.allow(address) || self.clients.allow.is_empty() && self.demands_certificate(one)
+    /// Whether the client's address alone permits a connection to the listener. Without `allow`, any
+    /// address may present a login or a certificate, and this host needs neither.
+    pub(crate) fn admits(&self, one: &Listen, address: IpAddr) -> bool {
+        let Clients { allow, users, .. } = &self.clients;
+        if !allow.is_empty() {
+            return allow.iter().any(|network| network.contains(address));
+        }
+        let by_name = one.serve.has_logins() && !users.is_empty();
+        by_name || self.demands_certificate(one) || address.to_canonical().is_loopback()
     }
 
     /// Whether clients of the listener have to present a certificate.
@@ -341,15 +353,5 @@ impl Config {
             }
             _ => Ok(()),
         }
-    }
-}
-
-impl Clients {
-    /// Whether the client's address alone permits the connection.
-    pub(crate) fn allow(&self, address: std::net::IpAddr) -> bool {
-        if self.allow.is_empty() {
-            return !self.users.is_empty() || address.to_canonical().is_loopback();
-        }
-        self.allow.iter().any(|network| network.contains(address))
     }
 }

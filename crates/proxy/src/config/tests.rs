@@ -154,3 +154,22 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn users_admit_addresses_only_where_clients_log_in() {
+    let mut config = Config::default();
+    config.clients.users.add(&Credential::parse("ann:right").unwrap()).unwrap();
+    let stranger = "198.51.100.7".parse().unwrap();
+    for (serve, is_admitted) in [
+        (ListenerProtocol::Auto, true),
+        (ListenerProtocol::Http, true),
+        (ListenerProtocol::Socks5, true),
+        (ListenerProtocol::Convert, false),
+        (ListenerProtocol::Transparent, false),
+        (ListenerProtocol::Redirected, false),
+    ] {
+        let listen = Listen { serve, ..config.listen[0] };
+        assert_eq!(config.admits(&listen, stranger), is_admitted, "{}", serve.name());
+        assert!(config.admits(&listen, "127.0.0.1".parse().unwrap()));
+    }
+}

@@ -304,10 +304,16 @@ impl Client {
         relay::close_after_response(&self.stream, limits).await;
     }
 
+    /// Whether the client has to log in: by the present users, or by those of the configuration that
+    /// admitted its address. Without the latter, a reload to address rules would let in any address.
+    fn needs_login(&self) -> bool {
+        self.shared.logins.are_required() || !self.config.clients.users.is_empty()
+    }
+
     /// Logs the client in, if a password is required.
     async fn authenticate(&mut self, credential: Option<&Credential>) -> Access {
         let logins = &self.shared.logins;
-        if !logins.are_required() {
+        if !self.needs_login() {
             return Access::Granted;
         }
         let Some(credential) = credential else { return self.deny(Duration::ZERO) };

@@ -20,7 +20,7 @@ pub(super) async fn serve(client: &mut Client) -> Option<Connected> {
 }
 
 async fn handle(client: &mut Client) -> io::Result<Option<Connected>> {
-    let needs_password = client.shared.logins.are_required();
+    let needs_password = client.needs_login();
     let method = read(client, |bytes| socks5::parse_greeting(bytes, needs_password)).await?;
     client.write(&socks5::encode_method(method)).await?;
     match method {

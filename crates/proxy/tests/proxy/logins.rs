@@ -162,3 +162,26 @@ fn challenge_before_a_login_is_no_outcome() {
         "{connection}"
     );
 }
+
+#[test]
+fn reload_without_users_lets_no_earlier_connection_in_without_a_login() {
+    let to = echo();
+    let (proxy, at) = start(with_users(&line("ann:right")));
+    let [mut http, mut socks, mut socks_before_password] = [connect(at), connect(at), connect(at)];
+    socks_before_password.write_all(b"\x05\x01\x02").unwrap();
+    let mut method = [0; 2];
+    socks_before_password.read_exact(&mut method).unwrap();
+    assert_eq!(method, [5, 2]);
+    wait_until("all are accepted", || proxy.totals().open == 3);
+    let mut by_address = local();
+    by_address.clients.allow = vec!["198.51.100.0/24".parse().unwrap()];
+    proxy.reload(by_address).unwrap();
+    assert_eq!(request(at, &connect_request(to, "ann:right")), "", "its address is not allowed");
+    http.write_all(connect_request(to, "ann:right").as_bytes()).unwrap();
+    let head = read_head(&mut http);
+    assert!(head.starts_with("HTTP/1.1 407 "), "{head}");
+    socks.write_all(b"\x05\x01\x00").unwrap();
+    assert_eq!(read_to_end(&mut socks).into_bytes(), "\u{5}\u{fffd}".as_bytes(), "no method fits");
+    socks_before_password.write_all(b"\x01\x03ann\x05right").unwrap();
+    assert_eq!(read_to_end(&mut socks_before_password).as_bytes(), [1, 1]);
+}

@@ -112,6 +112,16 @@ fn round_trip(mut stream: TcpStream, bytes: &[u8]) {
 }
 
 #[test]
+fn upstream_with_an_ipv6_address_is_verified_by_it() {
+    let ca = Authority::new("ours");
+    let mut config = far_config(&ca.sign("::1"), None);
+    config.listen[0].address = "[::1]:0".parse().unwrap();
+    let (_far, there) = start(config);
+    let (_near, at) = start(near_config(there, &ca, None));
+    round_trip(tunnel(at, echo()), b"over TLS");
+}
+
+#[test]
 fn halves_with_certificates_carry_every_protocol_unchanged() {
     let ca = Authority::new("ours");
     let (far, there) = start(far_config(&ca.sign("127.0.0.1"), Some(&ca)));

@@ -114,7 +114,7 @@ fn check_text(
 }
 
 fn check_proxy(path: &Path, text: &str) -> Result<String, Failure> {
-    let config = proxy::parse(path, text.as_bytes())?;
+    let config = proxy::parse(path, text.as_bytes(), &|_| {})?;
     config.check().map_err(|error| Failure::Unreadable {
         message: format!("{}: {error}", input::shown(path)),
         hint: error.hint().to_owned(),

@@ -83,11 +83,12 @@ fn up(arguments: &GatewayUp, terminal: Terminal) -> Result<(), Failure> {
     };
     let (stop, reload) = signals::daemon_flags(!io::stdin().is_terminal())?;
     let manager = ServiceManager::new();
+    let certificates = Renewal::files(arguments);
     let Some(plan) = plan(arguments, agent_config, &stop)? else {
         info!("stopped during the start; nothing was redirected");
         return Ok(());
     };
-    let mut renewal = Renewal::new(arguments, plan.proxy.clone());
+    let mut renewal = Renewal::new(arguments, certificates, plan.proxy.clone());
     let Some(mut parts) = Parts::start(plan, &stop)? else {
         info!("stopped during the start; nothing was redirected");
         return Ok(());
@@ -123,7 +124,7 @@ fn plan(
 ) -> Result<Option<Plan>, Failure> {
     // Resolving and connecting may take long, and cannot be interrupted.
     let destination = arguments.upstream.clone();
-    let tls = tls_files::upstream(&arguments.upstream_tls, &destination.host.to_string())?;
+    let tls = tls_files::upstream(&arguments.upstream_tls, &destination.host.certificate_name())?;
     let used = tls.clone();
     let reach = thread::spawn(move || plan::reach(&destination, used.as_ref()));
     while !reach.is_finished() {

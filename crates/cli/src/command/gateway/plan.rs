@@ -159,13 +159,15 @@ pub(super) fn reach(destination: &Destination, tls: Option<&ClientTls>) -> Resul
     let mut why = "the name has no address".to_owned();
     for address in addresses {
         match TcpStream::connect_timeout(&address, REACH_TIMEOUT) {
-            Ok(stream) => match tls.map(|tls| open_session(stream, tls, &destination.host.to_string())) {
-                None | Some(Ok(())) => return Ok(address),
-                Some(Err(error)) => {
-                    why = tls::handshake_reason(&error);
-                    hint = "--ca, --server-name and --client-cert have to fit the certificates of that proxy";
+            Ok(stream) => {
+                match tls.map(|tls| open_session(stream, tls, &destination.host.certificate_name())) {
+                    None | Some(Ok(())) => return Ok(address),
+                    Some(Err(error)) => {
+                        why = tls::handshake_reason(&error);
+                        hint = "--ca, --server-name and --client-cert have to fit the certificates of that proxy";
+                    }
                 }
-            },
+            }
             Err(error) => why = reason(&error),
         }
     }

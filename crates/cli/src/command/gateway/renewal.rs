@@ -15,10 +15,15 @@ pub(super) struct Renewal {
 }
 
 impl Renewal {
-    pub(super) fn new(arguments: &GatewayUp, config: proxy::Config) -> Self {
+    /// `files` watches since before `config` was read.
+    pub(super) fn new(arguments: &GatewayUp, files: Certificates, config: proxy::Config) -> Self {
         let options = arguments.upstream_tls.clone();
-        let files = Certificates::of(tls_files::files_of_client(&options.client));
-        Self { options, host: arguments.upstream.host.to_string(), files, config }
+        Self { options, host: arguments.upstream.host.certificate_name(), files, config }
+    }
+
+    /// Watches the files that the options name.
+    pub(super) fn files(arguments: &GatewayUp) -> Certificates {
+        Certificates::of(tls_files::files_of_client(&arguments.upstream_tls.client))
     }
 
     /// Reads the files if `is_asked`, or if they have changed. Invalid ones leave the present ones.
