@@ -5,7 +5,7 @@ use super::interface_state::InterfaceState;
 use super::rules::RuleSteering;
 use crate::{Error, Steering};
 use linux::pm::Event;
-use linux::route::{Change, Route};
+use linux::route::{Address, Change, Link, Route};
 use policy::InterfaceKind;
 use tracing::{debug, info, warn};
 use units::Duration;
@@ -49,10 +49,6 @@ impl Agent {
     pub(super) fn list_or_retry(&mut self) {
         let now = self.clock.now();
         self.list_at = None;
-        if std::mem::take(&mut self.has_lost_events) {
-            // Events from before the loss would overwrite the newer listing.
-            self.discard_events();
-        }
         let listed = self.list_all();
         if self.failures.check(now, "list interfaces, addresses and endpoints", listed).is_none() {
             self.list_at = Some(now + LIST_RETRY_DELAY);
@@ -127,14 +123,31 @@ impl Agent {
 
     /// Lists links, addresses and endpoints again.
     pub(super) fn list_all(&mut self) -> Result<(), Error> {
-        let (links, addresses) = (self.route.links()?, self.route.addresses()?);
+        let (links, addresses) = self.list_kernel()?;
         self.host.set(links, addresses);
+        self.update_managed();
+        Ok(())
+    }
+
+    /// Lists the kernel's links and addresses, and refreshes endpoints and connections.
+    pub(super) fn list_kernel(&mut self) -> Result<(Vec<Link>, Vec<Address>), Error> {
+        if std::mem::take(&mut self.has_lost_events) {
+            // Events from before the loss would overwrite the newer listing.
+            self.discard_events();
+        }
+        #[cfg(test)]
+        if self.kernel_lists_nothing {
+            return Err(Error::System(linux::Error::System {
+                doing: "list the links".to_owned(),
+                source: rustix::io::Errno::NOBUFS.into(),
+            }));
+        }
+        let listing = (self.route.links()?, self.route.addresses()?);
         self.endpoints.refresh()?;
         if let (Some(connections), Some(diag)) = (&mut self.connections, &mut self.diag) {
             connections.list(diag)?;
         }
-        self.update_managed();
-        Ok(())
+        Ok(listing)
     }
 
     /// Updates the managed interfaces; a change makes the policy run at once.
