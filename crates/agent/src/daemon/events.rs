@@ -12,8 +12,9 @@ use units::Duration;
 
 /// Time for which events are left unread after an overrun or an error.
 const EVENT_PAUSE: Duration = Duration::from_millis(100);
-/// Overruns after which the agent stops to discard events: the sockets may report them for ever.
-const MAX_OVERRUNS: usize = 8;
+/// Overruns and errors after which the agent stops to discard events: the sockets may report them
+/// for ever.
+const MAX_DISCARD_FAILURES: usize = 8;
 /// Delay before another attempt to list the kernel's state.
 const LIST_RETRY_DELAY: Duration = Duration::from_secs(1);
 
@@ -59,15 +60,16 @@ impl Agent {
     /// Reads and drops the events that are queued at present.
     fn discard_events(&mut self) {
         let now = std::time::Duration::ZERO;
-        let mut overruns = 0;
-        while overruns < MAX_OVERRUNS {
-            let link = self.monitor.next(now).ok().flatten();
-            let connection = self.events.as_mut().and_then(|events| events.next(now).ok().flatten());
-            if link.is_none() && connection.is_none() {
+        let mut failures = 0;
+        while failures < MAX_DISCARD_FAILURES {
+            let link = self.monitor.next(now);
+            let connection = self.events.as_mut().map_or(Ok(None), |events| events.next(now));
+            if matches!((&link, &connection), (Ok(None), Ok(None))) {
                 return;
             }
-            let is_overrun = link == Some(Change::Overrun) || connection == Some(Event::Overrun);
-            overruns += usize::from(is_overrun);
+            let has_failed = matches!(link, Err(_) | Ok(Some(Change::Overrun)))
+                || matches!(connection, Err(_) | Ok(Some(Event::Overrun)));
+            failures += usize::from(has_failed);
         }
     }
 
