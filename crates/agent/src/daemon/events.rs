@@ -5,15 +5,16 @@ use super::interface_state::InterfaceState;
 use super::rules::RuleSteering;
 use crate::{Error, Steering};
 use linux::pm::Event;
-use linux::route::{Change, Route};
+use linux::route::{Address, Change, Link, Route};
 use policy::InterfaceKind;
 use tracing::{debug, info, warn};
 use units::Duration;
 
 /// Time for which events are left unread after an overrun or an error.
 const EVENT_PAUSE: Duration = Duration::from_millis(100);
-/// Overruns after which the agent stops to discard events: the sockets may report them for ever.
-const MAX_OVERRUNS: usize = 8;
+/// Overruns and errors after which the agent stops to discard events: the sockets may report them
+/// for ever.
+const MAX_DISCARD_FAILURES: usize = 8;
 /// Delay before another attempt to list the kernel's state.
 const LIST_RETRY_DELAY: Duration = Duration::from_secs(1);
 
@@ -49,10 +50,6 @@ impl Agent {
     pub(super) fn list_or_retry(&mut self) {
         let now = self.clock.now();
         self.list_at = None;
-        if std::mem::take(&mut self.has_lost_events) {
-            // Events from before the loss would overwrite the newer listing.
-            self.discard_events();
-        }
         let listed = self.list_all();
         if self.failures.check(now, "list interfaces, addresses and endpoints", listed).is_none() {
             self.list_at = Some(now + LIST_RETRY_DELAY);
@@ -63,15 +60,16 @@ impl Agent {
     /// Reads and drops the events that are queued at present.
     fn discard_events(&mut self) {
         let now = std::time::Duration::ZERO;
-        let mut overruns = 0;
-        while overruns < MAX_OVERRUNS {
-            let link = self.monitor.next(now).ok().flatten();
-            let connection = self.events.as_mut().and_then(|events| events.next(now).ok().flatten());
-            if link.is_none() && connection.is_none() {
+        let mut failures = 0;
+        while failures < MAX_DISCARD_FAILURES {
+            let link = self.monitor.next(now);
+            let connection = self.events.as_mut().map_or(Ok(None), |events| events.next(now));
+            if matches!((&link, &connection), (Ok(None), Ok(None))) {
                 return;
             }
-            let is_overrun = link == Some(Change::Overrun) || connection == Some(Event::Overrun);
-            overruns += usize::from(is_overrun);
+            let has_failed = matches!(link, Err(_) | Ok(Some(Change::Overrun)))
+                || matches!(connection, Err(_) | Ok(Some(Event::Overrun)));
+            failures += usize::from(has_failed);
         }
     }
 
@@ -127,14 +125,31 @@ impl Agent {
 
     /// Lists links, addresses and endpoints again.
     pub(super) fn list_all(&mut self) -> Result<(), Error> {
-        let (links, addresses) = (self.route.links()?, self.route.addresses()?);
+        let (links, addresses) = self.list_kernel()?;
         self.host.set(links, addresses);
+        self.update_managed();
+        Ok(())
+    }
+
+    /// Lists the kernel's links and addresses, and refreshes endpoints and connections.
+    pub(super) fn list_kernel(&mut self) -> Result<(Vec<Link>, Vec<Address>), Error> {
+        if std::mem::take(&mut self.has_lost_events) {
+            // Events from before the loss would overwrite the newer listing.
+            self.discard_events();
+        }
+        #[cfg(test)]
+        if self.kernel_lists_nothing {
+            return Err(Error::System(linux::Error::System {
+                doing: "list the links".to_owned(),
+                source: rustix::io::Errno::NOBUFS.into(),
+            }));
+        }
+        let listing = (self.route.links()?, self.route.addresses()?);
         self.endpoints.refresh()?;
         if let (Some(connections), Some(diag)) = (&mut self.connections, &mut self.diag) {
             connections.list(diag)?;
         }
-        self.update_managed();
-        Ok(())
+        Ok(listing)
     }
 
     /// Updates the managed interfaces; a change makes the policy run at once.

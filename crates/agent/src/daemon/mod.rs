@@ -143,6 +143,9 @@ struct Agent {
     /// Backup interfaces on which connections were created, and since when.
     pending_marks: BTreeSet<IpAddr>,
     pending_marks_since: Option<Instant>,
+    /// Makes every listing fail, as a kernel without memory does.
+    #[cfg(test)]
+    kernel_lists_nothing: bool,
 }
 
 impl Agent {
@@ -201,6 +204,8 @@ impl Agent {
             suspended: clock::suspended(),
             pending_marks: BTreeSet::new(),
             pending_marks_since: None,
+            #[cfg(test)]
+            kernel_lists_nothing: false,
         };
         agent.list_all()?;
         let has_rules = !agent.config.connections.is_empty();
@@ -303,3 +308,6 @@ fn open_events(dry_run: bool) -> Result<Option<Events>, Error> {
         Err(error) => Err(error.into()),
     }
 }
+
+#[cfg(test)]
+mod tests;

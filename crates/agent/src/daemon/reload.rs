@@ -11,8 +11,17 @@ impl Agent {
     /// Applies a new configuration. Interfaces whose kind and profile are unchanged keep their state.
     ///
     /// # Errors
-    /// Fails when the path manager cannot be selected; the present configuration then stays.
+    /// Fails when the kernel cannot list its state, or the path manager cannot be selected; the
+    /// present configuration then stays.
     pub(super) fn reload(&mut self, config: Config) -> Result<(), Error> {
+        // Listed before anything is replaced: without interfaces every endpoint would be removed.
+        let (links, addresses) = match self.list_kernel() {
+            Ok(listing) => listing,
+            Err(error) => {
+                self.reopen_route();
+                return Err(error);
+            }
+        };
         self.select_path_manager(!config.connections.is_empty())?;
         let now = &self.config;
         let places = (&now.socket, &now.metrics, &now.players, &now.state, &now.zone, &now.log);
@@ -42,7 +51,9 @@ impl Agent {
         self.unmatched.clear();
         self.steering = Steering::new(&config.policy, &[], &[]);
         self.config = config;
-        self.list_or_retry();
+        self.host.set(links, addresses);
+        self.list_at = None;
+        self.update_managed();
         self.retained.clear();
         (self.last_sample, self.last_policy_run) = (None, None);
         info!(policy = %self.config.policy, "configuration reloaded");

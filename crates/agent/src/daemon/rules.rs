@@ -32,7 +32,10 @@ impl Agent {
                 Some(diag) => diag,
                 none => none.insert(Diag::open()?),
             };
-            self.connections = Some(Connections::open(diag)?);
+            let connections = Connections::open(diag)?;
+            self.endpoints.select_path_manager(true)?;
+            self.connections = Some(connections);
+            return Ok(());
         }
         self.endpoints.select_path_manager(wanted)
     }

@@ -159,20 +159,15 @@ fn is_same_address(one: &Address, other: &Address) -> bool {
     one.index == other.index && one.address == other.address
 }
 
-/// Local address of subflows: the previous one if still present, else a temporary one (RFC 8981),
-/// else any other global one.
+/// Local address of subflows: a preferred address before a deprecated one (RFC 4862), then the
+/// previous one, then a temporary one (RFC 8981).
 fn select_address(here: &[&Address], six: bool, before: Option<IpAddr>) -> Option<IpAddr> {
-    let usable = |address: &&&Address| {
+    let usable = here.iter().filter(|address| {
         address.address.is_ipv6() == six && address.scope == Scope::Global && !address.tentative
-    };
-    let mut usable: Vec<_> = here.iter().filter(usable).collect();
-    if let Some(before) = before
-        && usable.iter().any(|address| address.address == before)
-    {
-        return Some(before);
-    }
-    usable.sort_by_key(|address| !address.temporary);
-    usable.first().map(|address| address.address)
+    });
+    let best = usable
+        .min_by_key(|address| (address.deprecated, Some(address.address) != before, !address.temporary));
+    best.map(|address| address.address)
 }
 
 #[cfg(test)]

@@ -12,7 +12,15 @@ fn link(index: u32, name: &str, running: bool) -> Link {
 
 fn address(index: u32, text: &str, temporary: bool) -> Address {
     let address: IpAddr = text.parse().unwrap();
-    Address { index, address, prefix: 24, scope: Scope::Global, tentative: false, temporary }
+    Address {
+        index,
+        address,
+        prefix: 24,
+        scope: Scope::Global,
+        tentative: false,
+        temporary,
+        deprecated: false,
+    }
 }
 
 fn ip(text: &str) -> IpAddr {
@@ -97,6 +105,25 @@ fn temporary_address_is_preferred_and_kept() {
     host.apply(Change::Address(address(2, "2001:db8::4", false)));
     host.update_managed(Instant::ZERO, &rules);
     assert_eq!(host.managed()[0].addresses, [None, Some(ip("2001:db8::3"))], "temporary address preferred");
+}
+
+#[test]
+fn deprecated_address_gives_way_to_a_preferred_one() {
+    let rules = [rule("wlan0")];
+    let mut host = Host::new(&rules);
+    let old = Address { deprecated: true, ..address(2, "2001:db8::1", true) };
+    host.set(vec![link(2, "wlan0", true)], vec![address(2, "2001:db8::1", true)]);
+    host.update_managed(Instant::ZERO, &rules);
+    host.apply(Change::Address(old));
+    host.update_managed(Instant::ZERO, &rules);
+    assert_eq!(host.managed()[0].addresses, [None, Some(ip("2001:db8::1"))], "there is no other");
+    host.apply(Change::Address(address(2, "2001:db8::2", false)));
+    host.update_managed(Instant::ZERO, &rules);
+    assert_eq!(host.managed()[0].addresses, [None, Some(ip("2001:db8::2"))]);
+    let mut host = Host::new(&rules);
+    host.set(vec![link(2, "wlan0", true)], vec![old, address(2, "2001:db8::2", false)]);
+    host.update_managed(Instant::ZERO, &rules);
+    assert_eq!(host.managed()[0].addresses, [None, Some(ip("2001:db8::2"))]);
 }
 
 #[test]

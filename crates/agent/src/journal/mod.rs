@@ -212,6 +212,22 @@ impl Journal {
         }
         steps
     }
+
+    /// Forgets the changes that are undone or need no undoing.
+    pub fn retain_unfinished(&mut self, now: &[Endpoint], limits: Limits) {
+        let steps = self.undo_steps(now, limits);
+        let is_left = |address: IpAddr| {
+            steps.iter().any(|step| match step {
+                Step::Remove(one) | Step::Add(one) | Step::SetBackup(one, _) => one.address == address,
+                Step::SetLimits(_) => false,
+            })
+        };
+        self.added.retain(|address| is_left(*address));
+        self.before.retain(|before| is_left(before.address));
+        if !steps.iter().any(|step| matches!(step, Step::SetLimits(_))) {
+            self.limits = None;
+        }
+    }
 }
 
 #[cfg(test)]

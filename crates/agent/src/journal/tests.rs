@@ -63,6 +63,24 @@ fn only_own_changes_are_undone() {
 }
 
 #[test]
+fn only_unfinished_changes_are_retained() {
+    let mut journal = Journal::new(Place::default());
+    let (ours, theirs, gone) = (endpoint(1, 1, true), endpoint(2, 2, false), endpoint(3, 3, false));
+    journal.note_added(ours.address);
+    journal.note_changed(&theirs);
+    journal.note_removed(&gone);
+    let limits = |subflows| Limits { subflows, accepted_addresses: 1 };
+    journal.note_limits(limits(2), limits(3));
+    let all = journal.clone();
+    journal.retain_unfinished(&[ours, endpoint(2, 2, true)], limits(3));
+    assert_eq!(journal, all, "nothing is undone");
+    journal.retain_unfinished(&[theirs], limits(2));
+    assert_eq!(journal.undo_steps(&[theirs], limits(3)), [Step::Add(gone)]);
+    journal.retain_unfinished(&[theirs, gone], limits(2));
+    assert!(journal.is_empty());
+}
+
+#[test]
 fn invalid_journal_is_rejected() {
     for text in ["", "{", "null", "[]", "{\"version\":1}", "\u{0}"] {
         assert!(Journal::parse(text.as_bytes()).is_err(), "{text}");

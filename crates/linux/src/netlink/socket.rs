@@ -210,7 +210,10 @@ impl Socket {
         doing: Arguments<'_>,
         mut each: impl FnMut(&Message<'_>),
     ) -> Result<Received, Error> {
-        if !self.wait_readable(timeout).map_err(|error| Error::system(doing.to_string(), error))? {
+        // Without a wait a signal cannot hide queued messages.
+        if !timeout.is_zero()
+            && !self.wait_readable(timeout).map_err(|error| Error::system(doing.to_string(), error))?
+        {
             return Ok(Received::TimedOut);
         }
         let length = match self.receive_datagram(RecvFlags::DONTWAIT) {

@@ -37,7 +37,8 @@ impl Events {
         Ok(Self { socket, family: family.id, pending: VecDeque::new() })
     }
 
-    /// Next event; `None` after `timeout`, or when a signal interrupted the wait. Returns
+    /// Next event; `None` after `timeout`, when a signal interrupted the wait, or when only other
+    /// messages arrived. With a zero timeout `None` means that no event is queued. Returns
     /// [`Event::Overrun`] if the receive buffer overflowed.
     ///
     /// A caller that polls the descriptor calls this with a zero timeout until it returns `None`:
@@ -45,8 +46,8 @@ impl Events {
     ///
     /// # Errors
     /// Fails when an event cannot be parsed, or the socket fails.
-    pub fn next(&mut self, timeout: Duration) -> Result<Option<Event>, Error> {
-        if self.pending.is_empty() {
+    pub fn next(&mut self, mut timeout: Duration) -> Result<Option<Event>, Error> {
+        while self.pending.is_empty() {
             let doing = format_args!("read events of MPTCP connections");
             let mut parse_error = None;
             let received = self.socket.receive(timeout, doing, |message| {
@@ -60,8 +61,11 @@ impl Events {
             if let Some(malformed) = parse_error {
                 return Err(malformed.in_reply_to(doing));
             }
-            if received == Received::Overrun {
-                return Ok(Some(Event::Overrun));
+            match received {
+                // Events may follow a datagram that has none.
+                Received::Messages => timeout = Duration::ZERO,
+                Received::Overrun => return Ok(Some(Event::Overrun)),
+                Received::TimedOut => return Ok(None),
             }
         }
         Ok(self.pending.pop_front())

@@ -49,14 +49,15 @@ impl Monitor {
         Ok(Self { socket, pending: VecDeque::new() })
     }
 
-    /// Next change; `None` after `timeout`, or when a signal interrupted the wait.
+    /// Next change; `None` after `timeout`, when a signal interrupted the wait, or when only other
+    /// messages arrived. With a zero timeout `None` means that no change is queued.
     ///
     /// When polling the descriptor instead, call this with a zero timeout until it returns `None`.
     ///
     /// # Errors
     /// Fails when a notification cannot be parsed, or the socket fails.
-    pub fn next(&mut self, timeout: Duration) -> Result<Option<Change>, Error> {
-        if self.pending.is_empty() {
+    pub fn next(&mut self, mut timeout: Duration) -> Result<Option<Change>, Error> {
+        while self.pending.is_empty() {
             let doing = format_args!("read changes of links and addresses");
             let mut parse_error = None;
             let received = self.socket.receive(timeout, doing, |message| match parse_change(message) {
@@ -66,8 +67,11 @@ impl Monitor {
             if let Some(malformed) = parse_error {
                 return Err(malformed.in_reply_to(doing));
             }
-            if received == Received::Overrun {
-                return Ok(Some(Change::Overrun));
+            match received {
+                // Changes may follow a datagram that has none.
+                Received::Messages => timeout = Duration::ZERO,
+                Received::Overrun => return Ok(Some(Change::Overrun)),
+                Received::TimedOut => return Ok(None),
             }
         }
         Ok(self.pending.pop_front())
@@ -90,4 +94,41 @@ fn parse_change(message: &Message<'_>) -> Result<Option<Change>, crate::netlink:
         DELETE_ADDRESS => Address::parse(message.payload)?.map(Change::AddressGone),
         _ => None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::namespace::Namespace;
+    use crate::route::Route;
+    use crate::tun::Tun;
+
+    /// `RTNLGRP_IPV4_ROUTE`: the kernel notifies of each address, then of its routes.
+    const ROUTES: u32 = 7;
+
+    fn addresses_between_other_messages() -> Result<Vec<Change>, Error> {
+        let _tun = Tun::create("tun0")?;
+        let mut route = Route::open()?;
+        let index = route.link("tun0")?.index;
+        route.set_up(index, true)?;
+        let mut monitor = Monitor::open()?;
+        monitor.socket.join(ROUTES)?;
+        for network in 1..4 {
+            route.add_address(index, [10, network, 0, 2].into(), 24)?;
+        }
+        let mut changes = Vec::new();
+        while let Some(change) = monitor.next(Duration::ZERO)? {
+            changes.push(change);
+        }
+        Ok(changes)
+    }
+
+    #[test]
+    #[ignore = "needs root"]
+    fn needs_root_message_without_change_does_not_end_the_queue() {
+        let namespace = Namespace::create().expect("a network namespace");
+        let changes = namespace.run(addresses_between_other_messages).expect("the changes are read");
+        let count = changes.iter().filter(|change| matches!(change, Change::Address(_))).count();
+        assert_eq!(count, 3, "{changes:?}");
+    }
 }

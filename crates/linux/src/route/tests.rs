@@ -24,6 +24,18 @@ fn counters_have_kernel_offsets() {
     assert_eq!(parse_stats(&payload(&mut request)), Ok((7, expected)));
 }
 
+#[test]
+fn address_after_its_preferred_lifetime_is_deprecated() {
+    let built = Address::new(7, "2001:db8::1".parse().unwrap(), 64);
+    for (flags, deprecated) in [(0, false), (libc::IFA_F_DEPRECATED, true)] {
+        let mut request = Request::new();
+        built.emit(&mut request, NEW_ADDRESS, kind::ACK);
+        request.u32(libc::IFA_FLAGS, flags);
+        let parsed = Address::parse(&payload(&mut request));
+        assert_eq!(parsed, Ok(Some(Address { deprecated, ..built })));
+    }
+}
+
 proptest! {
     #[test]
     fn address_round_trips(index: u32, address: IpAddr, prefix in 0u8..=32) {

@@ -172,6 +172,8 @@ pub struct Address {
     pub tentative: bool,
     /// Temporary address of the IPv6 privacy extensions (RFC 8981).
     pub temporary: bool,
+    /// Its preferred lifetime is over: new connections should use another address (RFC 4862).
+    pub deprecated: bool,
 }
 
 impl Address {
@@ -182,7 +184,7 @@ impl Address {
             IpAddr::V4(v4) if v4.is_link_local() => Scope::Link,
             _ => Scope::Global,
         };
-        Self { index, address, prefix, scope, tentative: false, temporary: false }
+        Self { index, address, prefix, scope, tentative: false, temporary: false, deprecated: false }
     }
 
     /// Parses the payload of `RTM_NEWADDR` or `RTM_DELADDR`; `None` for other families than IP.
@@ -220,6 +222,7 @@ impl Address {
             scope: scope.into(),
             tentative: flags & unverified != 0 && flags & libc::IFA_F_OPTIMISTIC == 0,
             temporary: family == INET6 && flags & libc::IFA_F_TEMPORARY != 0,
+            deprecated: flags & libc::IFA_F_DEPRECATED != 0,
         }))
     }
 

@@ -81,10 +81,16 @@ impl Endpoints {
                 info!("undoing the changes of an agent that was killed");
                 endpoints.journal = journal;
                 match endpoints.restore() {
-                    Err(error @ Error::NotUndone { .. }) => warn!("{error}"),
-                    restored => restored?,
+                    // The end of this agent undoes the rest.
+                    Err(error @ Error::NotUndone { .. }) => {
+                        warn!("{error}");
+                        endpoints.journal.retain_unfinished(&endpoints.now, endpoints.limits);
+                    }
+                    restored => {
+                        restored?;
+                        endpoints.journal = Journal::new(place);
+                    }
                 }
-                endpoints.journal = Journal::new(place);
             }
             Some(Err(why)) => {
                 warn!("cannot read the journal of changes ({why}); the file was renamed");
@@ -267,7 +273,7 @@ impl Endpoints {
             debug!(?step, "undoing");
             let done = match step {
                 Step::Remove(endpoint) => self.manager.remove(endpoint.id, endpoint.address),
-                Step::Add(endpoint) => self.manager.add(&endpoint),
+                Step::Add(endpoint) => self.add_with_free_id(endpoint),
                 Step::SetBackup(endpoint, backup) => self.manager.set_backup(endpoint.id, backup),
                 Step::SetLimits(limits) => self.manager.set_limits(limits),
             };
@@ -366,12 +372,7 @@ impl Endpoints {
             self.now.push(endpoint);
             return;
         }
-        let mut done = self.manager.add(&endpoint);
-        if done.is_err() && endpoint.id != 0 {
-            // Its address ID has been taken since.
-            endpoint.id = 0;
-            done = self.manager.add(&endpoint);
-        }
+        let done = self.add_with_free_id(endpoint);
         // Another program may have added it; then it is not the agent's. Without an answer of the
         // kernel it may have been added.
         let is_refused = matches!(done, Err(linux::Error::Refused { .. }));
@@ -381,6 +382,15 @@ impl Endpoints {
             self.journal.forget_added(one.address);
         }
         self.refresh_after(now);
+    }
+
+    /// Adds an endpoint; lets the kernel choose the address ID if its own has been taken since.
+    fn add_with_free_id(&mut self, endpoint: Endpoint) -> Result<(), linux::Error> {
+        let added = self.manager.add(&endpoint);
+        if added.is_err() && endpoint.id != 0 {
+            return self.manager.add(&Endpoint { id: 0, ..endpoint });
+        }
+        added
     }
 
     /// Reads the endpoints after a change: the kernel has chosen the address ID, or another program
@@ -420,3 +430,6 @@ impl Endpoints {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,74 @@
+use super::*;
+use linux::namespace::Namespace;
+use std::path::Path;
+
+fn ip(last: u8) -> IpAddr {
+    [10, 1, 0, last].into()
+}
+
+fn endpoint(id: u8, last: u8) -> Endpoint {
+    let flags = Flags { subflow: true, ..Flags::default() };
+    Endpoint { id, address: ip(last), port: 0, device: 0, flags }
+}
+
+fn wanted(last: u8, open: bool) -> Wanted {
+    Wanted { name: "wlan0".to_owned(), device: 1, address: ip(last), open, backup: false }
+}
+
+fn open(folder: &Path) -> Result<Endpoints, Error> {
+    let store = Store::lock(folder).expect("a state directory");
+    let place = Place { boot: "boot".to_owned(), namespace: 1 };
+    Endpoints::open(place, Some(Rc::new(store)))
+}
+
+/// Runs `test` with a state directory in a network namespace with MPTCP.
+fn in_namespace(test: fn(&Path) -> Result<(), Error>) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let namespace = Namespace::create().expect("a network namespace");
+    let enabled_test = || {
+        linux::sysctl::write("net.mptcp.enabled", "1")?;
+        test(folder.path())
+    };
+    namespace.run(enabled_test).expect("the kernel makes the changes");
+}
+
+#[test]
+#[ignore = "needs root"]
+fn needs_root_endpoint_returns_with_another_id_if_its_own_is_taken() {
+    in_namespace(|folder| {
+        let mut kernel = PathManager::open()?;
+        kernel.add(&endpoint(5, 2))?;
+        let mut endpoints = open(folder)?;
+        endpoints.apply(Instant::ZERO, &[wanted(2, false)]);
+        kernel.add(&endpoint(5, 3))?;
+        endpoints.restore()?;
+        let there: Vec<IpAddr> = kernel.endpoints()?.iter().map(|one| one.address).collect();
+        assert!(there.contains(&ip(2)) && there.contains(&ip(3)), "{there:?}");
+        Ok(())
+    });
+}
+
+#[test]
+#[ignore = "needs root"]
+fn needs_root_change_that_cannot_be_undone_is_undone_by_a_later_start() {
+    in_namespace(|folder| {
+        let mut kernel = PathManager::open()?;
+        kernel.add(&endpoint(5, 2))?;
+        let mut endpoints = open(folder)?;
+        endpoints.apply(Instant::ZERO, &[wanted(2, false)]);
+        // The kernel has no room for another endpoint.
+        for last in 11..11 + MAX_ENDPOINTS as u8 {
+            kernel.add(&endpoint(0, last))?;
+        }
+        assert!(endpoints.restore().is_err());
+        drop(endpoints);
+        let mut endpoints = open(folder)?;
+        assert!(endpoints.restore().is_err());
+        drop(endpoints);
+        kernel.flush()?;
+        open(folder)?.restore()?;
+        assert_eq!(kernel.endpoints()?, [endpoint(5, 2)]);
+        assert!(!folder.join(JOURNAL).exists());
+        Ok(())
+    });
+}
