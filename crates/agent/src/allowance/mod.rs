@@ -176,9 +176,12 @@ pub struct Usage {
     pub period: i64,
     /// Bytes used in the period.
     pub used: u64,
-    /// A jump of the clock began the period.
+    /// The clock jumped into the period.
     #[serde(default)]
     pub by_jump: bool,
+    /// `used` at the last jump into it. Older files do not contain it.
+    #[serde(default)]
+    pub at_jump: u64,
     /// Traffic of other periods, by their start.
     #[serde(default)]
     pub others: BTreeMap<i64, OtherPeriod>,
@@ -197,8 +200,18 @@ pub struct Usage {
 pub struct OtherPeriod {
     /// Bytes used.
     pub used: u64,
-    /// A jump of the clock began the period.
+    /// The clock jumped into the period.
     pub by_jump: bool,
+    /// `used` at the last jump into it.
+    #[serde(default)]
+    pub at_jump: u64,
+}
+
+impl OtherPeriod {
+    /// Bytes that belong to another period if the clock was wrong.
+    fn since_jump(&self) -> u64 {
+        if self.by_jump { self.used.saturating_sub(self.at_jump) } else { 0 }
+    }
 }
 
 /// A counter reading of an interface.
@@ -213,8 +226,7 @@ pub struct CounterReading {
 
 impl Usage {
     /// Advances to the trusted time `now`. `has_jumped_over` tells whether the clock jumped over a
-    /// time instead of reaching it second by second. Returns true when a new period has started
-    /// and `used` was reset.
+    /// time instead of reaching it second by second. Returns true when a new period has started.
     pub fn advance(
         &mut self,
         allowance: &Allowance,
@@ -229,10 +241,9 @@ impl Usage {
             return false;
         }
         if start > self.period {
-            let left = OtherPeriod { used: self.used, by_jump: self.by_jump };
-            self.others.insert(self.period, left);
-            self.enter(start, has_jumped_over(start));
-            return true;
+            let is_new = !self.others.contains_key(&start);
+            self.go_ahead(start, has_jumped_over(start));
+            return is_new;
         }
         if start < self.period && now >= EARLIEST_VALID_TIME {
             self.go_back(start);
@@ -240,26 +251,56 @@ impl Usage {
         false
     }
 
-    fn enter(&mut self, start: i64, by_jump: bool) {
-        let before = self.others.remove(&start);
-        let OtherPeriod { used, by_jump } = before.unwrap_or(OtherPeriod { used: 0, by_jump });
-        (self.period, self.used, self.by_jump) = (start, used, by_jump);
+    /// The clock has reached a later period. If it jumped there and had been set back before, the
+    /// earlier period was wrong: its traffic since that jump is added to the later one.
+    fn go_ahead(&mut self, start: i64, by_jump: bool) {
+        let was_set_back = self.others.range(self.period..=start).any(|(&other, _)| other > self.period);
+        let mut left = self.current();
+        let moved = if by_jump && was_set_back { left.since_jump() } else { 0 };
+        left.at_jump = left.at_jump.saturating_add(moved);
+        self.others.insert(self.period, left);
+        self.enter(start, by_jump, moved);
+    }
+
+    /// The clock was set back to an earlier period. The later periods that a jump led to were
+    /// wrong: their traffic since that jump is added to the earlier one. A period before all known
+    /// ones takes over the whole usage instead, because the clock may be wrong now. The period that
+    /// is left stays known.
+    fn go_back(&mut self, start: i64) {
+        let mut left = self.current();
+        let is_before_all = !self.others.contains_key(&start)
+            && (!left.by_jump || self.others.range(..start).next().is_none());
+        let mut moved = if is_before_all { left.used } else { left.since_jump() };
+        if !is_before_all {
+            self.others.retain(|&other, later| {
+                let is_wrong = other > start && later.by_jump;
+                moved = moved.saturating_add(if is_wrong { later.since_jump() } else { 0 });
+                !is_wrong
+            });
+        }
+        left.at_jump = left.used;
+        self.others.insert(self.period, left);
+        self.enter(start, true, moved);
+    }
+
+    fn current(&self) -> OtherPeriod {
+        OtherPeriod { used: self.used, by_jump: self.by_jump, at_jump: self.at_jump }
+    }
+
+    /// Continues the period that starts at `start`. `moved` bytes of other periods are added to it;
+    /// they do not move again.
+    fn enter(&mut self, start: i64, by_jump: bool, moved: u64) {
+        let mut entered = self.others.remove(&start).unwrap_or_default();
+        if by_jump {
+            (entered.by_jump, entered.at_jump) = (true, entered.used);
+        }
+        self.period = start;
+        self.by_jump = entered.by_jump;
+        self.used = entered.used.saturating_add(moved);
+        self.at_jump = entered.at_jump.saturating_add(moved);
         while self.others.len() > MAX_OTHER_PERIODS {
             self.others.pop_first();
         }
-    }
-
-    /// The clock was set back to an earlier period. Traffic of periods that only a jump of the
-    /// clock began belongs to it.
-    fn go_back(&mut self, start: i64) {
-        let current =
-            OtherPeriod { used: self.used, by_jump: self.by_jump || !self.others.contains_key(&start) };
-        self.others.insert(self.period, current);
-        self.enter(start, false);
-        let later = self.others.split_off(&start);
-        let (wrong, right): (Vec<_>, Vec<_>) = later.into_iter().partition(|(_, other)| other.by_jump);
-        self.used = wrong.iter().fold(self.used, |used, (_, other)| used.saturating_add(other.used));
-        self.others.extend(right);
     }
 
     /// Counts a counter reading. The first reading of an unknown interface counts nothing, because

@@ -134,6 +134,50 @@ fn period_that_a_wrong_clock_began_is_merged_when_it_is_set_back() {
     assert_eq!(usage.used, 5);
 }
 
+/// Advances to `now` by a jump of the clock, then uses `bytes`.
+fn jump(usage: &mut Usage, now: i64, bytes: u64) -> u64 {
+    usage.advance(&five_gb(), now, UTC, |_| true);
+    usage.used += bytes;
+    usage.used
+}
+
+#[test]
+fn traffic_at_a_wrong_clock_moves_to_the_right_period_once() {
+    let (october, november) = (at(2026, 10, 20, 0), at(2026, 11, 22, 0));
+    // The machine is off at each midnight, so every period begins by a jump.
+    let mut usage = Usage { used: 100, period: at(2026, 9, 1, 0), ..Usage::default() };
+    assert_eq!(jump(&mut usage, october, 300), 300);
+    assert_eq!(jump(&mut usage, november, 700), 700);
+    // Set back to an unknown period and to a known one.
+    assert_eq!(jump(&mut usage, at(2025, 6, 1, 0), 5), 705);
+    assert_eq!(jump(&mut usage, november, 10), 715);
+    jump(&mut usage, october, 5);
+    assert_eq!(jump(&mut usage, november, 10), 730);
+    // A battery that is empty: each boot shows another year until the clock is set.
+    for (nth, year) in (2030..2040).chain([2030; 5]).enumerate() {
+        jump(&mut usage, at(year, 1, 1, 0), 20);
+        assert_eq!(jump(&mut usage, november, 1), 730 + 21 * (nth as u64 + 1), "{year}");
+    }
+    jump(&mut usage, at(2030, 1, 1, 0), 20);
+    assert_eq!(jump(&mut usage, at(2026, 12, 3, 0), 2), 22, "December");
+    assert_eq!(jump(&mut usage, at(2027, 1, 3, 0), 3), 3, "January");
+    // The first period of all began in a wrong year.
+    let mut usage = Usage::default();
+    jump(&mut usage, at(2030, 1, 1, 0), 40);
+    assert_eq!(jump(&mut usage, november, 1), 41);
+    assert_eq!(jump(&mut usage, at(2026, 12, 3, 0), 2), 2, "December");
+}
+
+#[test]
+fn usage_of_earlier_versions_is_read() {
+    let old = r#"{"period":1900000000,"used":20,"by_jump":true,"boot":"b","clock":[1,2],"seen":{},
+        "others":{"1793491200":{"used":700,"by_jump":false}}}"#;
+    let mut usage: Usage = serde_json::from_str(old).unwrap();
+    assert_eq!(jump(&mut usage, at(2026, 11, 22, 0), 0), 720);
+    let old = r#"{"period":1793491200,"used":7,"boot":"b","seen":{"wwan0":{"index":3,"bytes":9}}}"#;
+    assert_eq!(serde_json::from_str::<Usage>(old).unwrap().used, 7);
+}
+
 #[test]
 fn renamed_interface_is_counted_once() {
     let mut usage = Usage::default();

@@ -146,6 +146,7 @@ mod tests {
 
     /// 28 November 2026, 00:00 UTC.
     const NOW: i64 = 1_795_824_000;
+    const NOVEMBER: i64 = 1_793_491_200;
 
     fn rule() -> InterfaceRule {
         let allowance = Allowance {
@@ -201,5 +202,80 @@ mod tests {
         usage.update_clock(NOW + 365 * 86_400, 60);
         usage.count(&rule(), "wwan0", 3, 2_000);
         assert_eq!(used(&usage), 1_000, "the kernel's counters supply the difference");
+    }
+
+    /// A usage store with a state directory, sampled every ten seconds.
+    struct Device {
+        folder: tempfile::TempDir,
+        usage: Option<UsageStore>,
+        uptime: i64,
+        bytes: u64,
+    }
+
+    impl Device {
+        /// Boots with a clock that shows `wall`.
+        fn boot(&mut self, boot: &str, wall: i64) {
+            self.bytes = 0;
+            self.restart(boot, &Zone::default(), (wall, 20));
+        }
+
+        fn restart(&mut self, boot: &str, zone: &Zone, (wall, uptime): (i64, i64)) {
+            if let Some(mut usage) = self.usage.take() {
+                assert!(usage.save(Instant::ZERO, true).is_none_or(|saved| saved.is_ok()));
+            }
+            let store = Rc::new(Store::lock(&self.folder.path().join("state")).unwrap());
+            let usage = UsageStore::open(boot.to_owned(), zone.clone(), Some(store), (wall, uptime));
+            (self.usage, self.uptime) = (Some(usage.unwrap()), uptime);
+        }
+
+        /// Runs for `seconds` with a clock that begins at `wall`; 100 bytes per sample.
+        fn run(&mut self, wall: i64, seconds: i64) -> u64 {
+            for second in (0..seconds).step_by(10) {
+                self.bytes += 100;
+                self.sample(wall + second, self.uptime + second);
+            }
+            self.uptime += seconds;
+            self.used()
+        }
+
+        fn sample(&mut self, wall: i64, uptime: i64) {
+            let usage = self.usage.as_mut().unwrap();
+            usage.update_clock(wall, uptime);
+            usage.count(&rule(), "wwan0", 3, self.bytes);
+        }
+
+        fn period(&self) -> i64 {
+            self.usage.as_ref().unwrap().usages["wwan*"].period
+        }
+
+        fn used(&self) -> u64 {
+            used(self.usage.as_ref().unwrap())
+        }
+    }
+
+    /// A device that has used 9 GB in November.
+    fn device_in_november() -> Device {
+        let folder = tempfile::tempdir().unwrap();
+        let mut device = Device { folder, usage: None, uptime: 0, bytes: 0 };
+        device.boot("first", NOW);
+        device.sample(NOW, 20);
+        device.bytes = 9_000_000_000;
+        device.sample(NOW + 60, 80);
+        device.uptime = 80;
+        device
+    }
+
+    #[test]
+    fn clock_set_back_for_hours_and_corrected_keeps_the_usage() {
+        for wrong in [NOW - 528 * 86_400, NOW - 32 * 86_400, NOW - 5 * 365 * 86_400] {
+            let mut device = device_in_november();
+            device.boot("second", wrong);
+            assert_eq!(device.run(wrong, 4000), 9_000_040_000);
+            assert_eq!(device.run(NOW + 5000, 4000), 9_000_080_000, "corrected");
+            assert_eq!(device.period(), NOVEMBER);
+            // The same again, without a boot.
+            assert_eq!(device.run(wrong, 4000), 9_000_120_000, "again");
+            assert_eq!(device.run(NOW + 13_000, 4000), 9_000_160_000, "corrected again");
+        }
     }
 }
