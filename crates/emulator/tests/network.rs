@@ -151,7 +151,7 @@ fn upload_counts_when_it_leaves_the_queue() {
     assert_eq!((meter.bytes(Direction::Up), meter.state()), (13_000, State::Active));
     network.advance(Instant::from_secs(1));
     assert_eq!(network.paths()[0].wire_up, 50_000);
-    // The interface goes down: what waits in its queue is never sent.
+    // The interface goes down: packets in its queue are never sent.
     for number in 0..50 {
         network.send(Instant::from_secs(1), 0, false, &packet(number, 960, false));
     }

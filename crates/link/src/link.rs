@@ -89,7 +89,7 @@ impl<T: Clone> Link<T> {
         self.propagation.record_sent(payload);
     }
 
-    /// Takes the next recorded packet whose transmission has begun by `now`, also if it is lost
+    /// Takes the next recorded packet if its transmission has begun by `now`, also if it is lost
     /// later. A packet that the queue drops is never sent.
     #[inline]
     pub fn take_sent(&mut self, now: Instant) -> Option<Sent> {

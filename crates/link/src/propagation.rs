@@ -81,7 +81,7 @@ impl<T: Clone> Propagation<T> {
         self.sent = Some(Box::new(SentLog::new(payload)));
     }
 
-    /// Takes the next recorded packet whose transmission has begun by `now`.
+    /// Takes the next recorded packet if its transmission has begun by `now`.
     #[inline]
     pub(crate) fn take_sent(&mut self, now: Instant) -> Option<Sent> {
         self.sent.as_mut()?.take(now)
@@ -209,7 +209,7 @@ impl<T: Clone> Propagation<T> {
         &self.log
     }
 
-    /// Returns the next arrival time; [`Instant::MAX`] if nothing is in flight.
+    /// Returns the next arrival time; [`Instant::MAX`] without packets in flight.
     #[inline]
     pub(crate) fn next(&self) -> Instant {
         self.in_flight.front().map_or(Instant::MAX, |packet| packet.arrival)

@@ -1,10 +1,10 @@
-//! Transmitted packets, for a host that counts what it sends.
+//! Transmitted packets, for the counters of their sender.
 
 use crate::loss::Transmission;
 use std::collections::VecDeque;
 use units::Instant;
 
-/// A packet whose transmission has begun.
+/// A packet in or after transmission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sent {
     /// Time of the first bit.
@@ -36,7 +36,7 @@ impl<T> SentLog<T> {
         }
     }
 
-    /// Takes the first packet whose transmission has begun by `now`.
+    /// Takes the first packet if its transmission has begun by `now`.
     #[inline]
     pub(crate) fn take(&mut self, now: Instant) -> Option<Sent> {
         let first = *self.packets.front()?;

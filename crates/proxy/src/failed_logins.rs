@@ -185,7 +185,7 @@ mod tests {
         assert_eq!(table.locked_for(client, later), None, "a success does not prolong a wait");
     }
 
-    /// Table whose sets are full of addresses with `count` failures, and more.
+    /// Table with sets that are full of addresses with `count` failures, and more.
     fn full_table(count: u32, now: Instant) -> FailedLogins {
         let mut table = FailedLogins::default();
         for number in 0..50_000 {

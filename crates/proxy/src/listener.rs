@@ -155,7 +155,7 @@ impl Listeners {
     }
 
     /// Exchanges the listeners, and the configuration by `swap`, which returns the old one. Serves the
-    /// connections that wait at listeners that close: by the old configuration, whose rules fit them.
+    /// connections that wait at listeners that close: by the rules of the old configuration.
     pub(crate) async fn apply(&mut self, change: Change, swap: impl FnOnce() -> Arc<Config>) {
         self.stop_replaced(&change).await;
         let old_config = swap();
@@ -214,7 +214,7 @@ fn covers(new: SocketAddr, old: SocketAddr) -> bool {
     new.port() == old.port() && (new.ip() == old.ip() || new.ip().is_unspecified())
 }
 
-/// Closes an old listener, whose task has ended, after it has accepted the connections that wait.
+/// Closes an old listener without a task after it has accepted the connections that wait.
 /// With `has_successor`, it accepts for a while longer. The connections are of its `config`.
 async fn retire(shared: Arc<Shared>, config: Arc<Config>, old: Listener, has_successor: bool) {
     if has_successor {

@@ -122,7 +122,7 @@ impl Crowd {
         })
     }
 
-    /// Each adopted policy, its share, and the number of devices that it reaches, whatever the seed.
+    /// Each adopted policy, its share, and the number of devices that it reaches with any seed.
     pub fn adopters(&self) -> Vec<(&PolicyConfig, f64, usize)> {
         let ranks = || self.kinds.iter().flat_map(|kind| (0..kind.count).map(move |rank| (kind, rank)));
         let count = |policy: &PolicyConfig| {

@@ -58,17 +58,11 @@ impl Export {
                 // Reads no further before the connection has taken the piece.
                 let Ok(place) = sender.reserve().await else { return };
                 drop(place);
-                piece = match self.piece().await {
-                    Ok(next) => {
-                        is_last = next.is_last;
-                        Ok(form.piece(&next, false).into())
-                    }
-                    // Break the response off: it must not look complete.
-                    Err(_) => {
-                        is_last = true;
-                        Err(io::ErrorKind::Other.into())
-                    }
-                };
+                let next = self.piece().await;
+                is_last = next.as_ref().map_or(true, |next| next.is_last);
+                // An error breaks the response off: it must not look complete.
+                piece =
+                    next.map(|next| form.piece(&next, false).into()).map_err(|_| io::ErrorKind::Other.into());
             }
         });
         Ok(text(StatusCode::OK, kind, String::new()).map(|_| body))

@@ -45,46 +45,46 @@ impl Now {
     }
 }
 
-/// Start of a boot, in seconds since 1970.
+/// Start of a boot. Times are in seconds, starts since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Boot {
     /// Start by which arrivals are dated.
-    start_s: i64,
+    start: i64,
     /// Start by the wall clock after its latest step.
-    seen_s: i64,
-    /// Time of this step, in seconds since boot.
-    since_s: i64,
+    seen: i64,
+    /// Time of this step since boot.
+    since: i64,
 }
 
 impl Boot {
-    /// A boot at whose first reading the wall clock counts as set since its start.
+    /// A boot. At its first reading, the wall clock counts as set since its start.
     fn new(now: Now) -> Self {
-        Self { start_s: now.start_s(), seen_s: now.start_s(), since_s: 0 }
+        Self { start: now.start_s(), seen: now.start_s(), since: 0 }
     }
 
     fn update(&mut self, now: Now) {
-        if now.start_s().abs_diff(self.seen_s) > MAX_DRIFT_S {
-            (self.seen_s, self.since_s) = (now.start_s(), now.uptime_s);
+        if now.start_s().abs_diff(self.seen) > MAX_DRIFT_S {
+            (self.seen, self.since) = (now.start_s(), now.uptime_s);
         }
         // A later date counts at once: it keeps sessions longer, also if the machine ends soon.
-        if self.seen_s > self.start_s || self.has_stood(now) {
-            self.start_s = self.seen_s;
+        if self.seen > self.start || self.has_stood(now) {
+            self.start = self.seen;
         }
     }
 
     /// True if the wall clock had no step for an hour.
     fn has_stood(&self, now: Now) -> bool {
-        now.uptime_s.saturating_sub(self.since_s) >= CONFIRMATION_S
+        now.uptime_s.saturating_sub(self.since) >= CONFIRMATION_S
     }
 
     fn of_row(row: &Row<'_>) -> rusqlite::Result<Self> {
-        Ok(Self { start_s: row.get(0)?, seen_s: row.get(1)?, since_s: row.get(2)? })
+        Ok(Self { start: row.get(0)?, seen: row.get(1)?, since: row.get(2)? })
     }
 }
 
 /// Number of a boot in the table `boots`; a new one is added. Others without sessions are removed.
 pub(super) fn boot_number(writer: &Connection, boot: &str, now: Now) -> Result<i64, StoreError> {
-    let Boot { start_s, seen_s, since_s } = Boot::new(now);
+    let Boot { start, seen, since } = Boot::new(now);
     writer.execute(
         "DELETE FROM boots WHERE number > 0 AND boot <> ?1
            AND NOT EXISTS (SELECT 1 FROM sessions WHERE sessions.boot = boots.number)",
@@ -93,7 +93,7 @@ pub(super) fn boot_number(writer: &Connection, boot: &str, now: Now) -> Result<i
     writer.execute(
         "INSERT INTO boots (boot, start_s, seen_s, since_s) VALUES (?1, ?2, ?3, ?4)
          ON CONFLICT (boot) DO NOTHING",
-        params![boot, start_s, seen_s, since_s],
+        params![boot, start, seen, since],
     )?;
     Ok(writer.query_row("SELECT number FROM boots WHERE boot = ?1", [boot], |row| row.get(0))?)
 }
@@ -134,7 +134,7 @@ impl Store {
         if boot != kept {
             writer.execute(
                 "UPDATE boots SET start_s = ?2, seen_s = ?3, since_s = ?4 WHERE number = ?1",
-                params![number, boot.start_s, boot.seen_s, boot.since_s],
+                params![number, boot.start, boot.seen, boot.since],
             )?;
         }
         Ok(boot)

@@ -52,9 +52,9 @@ impl Sweep {
             if unit.is_empty() { Axis::new(name) } else { Axis::new(name).unit(unit) }
         };
         let (unit, scale) = comparison.unit(metric);
-        let means = (0..comparison.cases.len()).map(|case| comparison.estimate(metric, case).mean);
+        let mut means = (0..comparison.cases.len()).map(|case| comparison.estimate(metric, case).mean);
         let y = axis(&metric.name, unit);
-        let y = if means.into_iter().any(|mean| mean < 0.0) { y } else { y.from(0.0) };
+        let y = if means.any(|mean| mean < 0.0) { y } else { y.from(0.0) };
         let chart = Lines::new(metric.title(), axis(&self.key, &self.unit), y).key(metric.chart_key());
         let chart = chart.legend_title(&*self.others);
         self.lines.iter().fold(chart, |chart, (name, points)| {

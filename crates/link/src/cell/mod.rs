@@ -65,7 +65,7 @@ impl<T: Clone> Cell<T> {
         }
     }
 
-    /// Takes the next recorded packet of `station` whose transmission has begun by `now`, also if it
+    /// Takes the next recorded packet of `station` if its transmission has begun by `now`, also if it
     /// is lost later. In an LTE cell it begins with the last TTI that carries a part of it.
     pub fn take_sent(&mut self, now: Instant, station: usize) -> Option<Sent> {
         self.stations_mut().get_mut(station)?.take_sent(now)

@@ -304,7 +304,7 @@ impl Client {
         relay::close_after_response(&self.stream, limits).await;
     }
 
-    /// Whether the client has to log in: by the present users, or by those of the configuration that
+    /// Whether the client has to log in: by the present users, or by the users of the configuration that
     /// admitted its address. Without the latter, a reload to address rules would let in any address.
     fn needs_login(&self) -> bool {
         self.shared.logins.are_required() || !self.config.clients.users.is_empty()

@@ -27,7 +27,7 @@ const FIN_BYTES: u64 = 1;
 pub(crate) struct Linger {
     /// Time in which the peer has to acknowledge a part of the data.
     pub(crate) write: Duration,
-    /// Time at which the close ends, whatever the peer has received.
+    /// Time at which the close ends, even if the peer has not received everything.
     pub(crate) until: Option<Instant>,
 }
 

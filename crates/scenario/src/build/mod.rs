@@ -44,7 +44,7 @@ pub(crate) struct Built {
     pub(crate) crowd: Option<Crowd>,
 }
 
-/// A direction whose trace follows the seed.
+/// A direction with a trace that follows the seed.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Generated {
     pub(crate) path: usize,

@@ -52,7 +52,7 @@ impl Builder<'_, '_> {
         (paths, generated)
     }
 
-    /// A path, and its directions whose traces follow the seed.
+    /// A path, and its directions with traces that follow the seed.
     fn path(
         &mut self,
         index: usize,

@@ -24,7 +24,7 @@ fn parse(input: &TraceText<'_>) -> Result<ParsedTrace, TraceError> {
     Rows { input, unit: Some(BYTES_PER_SECOND), hint }.parse()
 }
 
-/// Bits per second become bytes per second with three decimals, so that nothing is lost.
+/// Bits per second become bytes per second with three decimals, without a loss.
 fn write(trace: &Trace) -> Result<String, Unwritable> {
     let mut text = "second,bytes_per_second\n".to_owned();
     for (start, rate) in rate_rows(trace)? {
