@@ -55,6 +55,8 @@ struct Application {
     script: Script,
     id: Option<ConnectionId>,
     is_closed: bool,
+    /// The connection has ended. What it received may still wait to be read.
+    has_ended: bool,
     /// Announced address that was not joined yet.
     pending_join: Option<SocketAddr>,
     joins: bool,
@@ -94,6 +96,7 @@ impl StackHost {
             script: setup.script(),
             id: None,
             is_closed: false,
+            has_ended: false,
             pending_join: None,
             joins: setup.joins(),
             backup: setup.is_backup(),
@@ -251,7 +254,7 @@ impl Application {
                 self.pending_join = Some(SocketAddr::new(*address, port.unwrap_or(PORT)));
             }
             Event::PeerClosed => self.shared.lock().has_end = true,
-            Event::Closed => self.shared.lock().is_finished = true,
+            Event::Closed => self.has_ended = true,
             Event::Failed(failure) => self.shared.lock().failure = Some(format!("{failure:?}")),
             _ => {}
         }
@@ -272,7 +275,9 @@ impl Application {
             }
         }
         let (is_connected, has_end, mut sent) = {
-            let progress = self.shared.lock();
+            let mut progress = self.shared.lock();
+            // Only now: the checks begin as soon as all ends are finished.
+            progress.is_finished |= self.has_ended;
             (progress.is_connected, progress.has_end, progress.sent)
         };
         if self.is_closed && self.ignores_fins && has_end {
