@@ -50,6 +50,9 @@ struct Work {
     int ssthresh;
 };
 
+// Connections with 1 Mbit/s each.
+static Work equal_shares(int connections) { return {{double(connections)}, {50}, connections, false, 8}; }
+
 static route_t *route(std::initializer_list<PacketSink *> hops) {
     auto *route = new route_t();
     for (PacketSink *hop : hops) route->push_back(hop);
@@ -64,6 +67,10 @@ int main(int argc, char **argv) {
         case 1: work = {{2, 100}, {5, 50}, 1, true, 1200}; break;
         case 2: work = {{100, 100}, {50, 50}, 1, true, 1200}; break;
         case 3: work = {{1000}, {50}, 1000, false, 8}; break;
+        case 4: work = equal_shares(10); break;
+        case 5: work = equal_shares(100); break;
+        case 6: work = equal_shares(1000); break;
+        case 7: work = equal_shares(10'000); break;
         default: return 2;
     }
     // It reports timeouts on standard output.

@@ -5,8 +5,8 @@
 //! connection is its growth during the run divided by the number of connections. `perf` counts
 //! instructions, or `valgrind` over the first seconds of a row. The first four rows then run in turns
 //! with ns-3 if it is installed (Debian: `libns3-dev libgsl-dev`), and with htsim if `HTSIM` names a
-//! built checkout. All of them use large pages, as `tandem run` does. The argument `compare` runs only
-//! that comparison.
+//! built checkout. All of them use large pages, as `tandem run` does. htsim also runs the rows with growing
+//! numbers of connections. The arguments `compare` and `growth` run only that comparison.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
 mod others;
@@ -172,35 +172,50 @@ fn instructions(row: usize, work: &Work) -> Option<(f64, &'static str)> {
     Some((count / measured.segments.max(1) as f64, "valgrind"))
 }
 
-/// Prints the growth of the cost per segment with the number of connections. The difference between
-/// runs of two lengths excludes the setup and slow start of connections.
+/// Prints the growth of the cost per segment with the number of connections, beside htsim's if it is
+/// built.
 fn growth(works: &[Work]) {
     let rows = || works.iter().enumerate().filter_map(|(row, work)| Some((row, work.growth?)));
-    let mut times = vec![Vec::new(); works.len()];
-    // Rows alternate, so that other load on the machine affects all of them.
+    let htsim = others::htsim();
+    let own = |row, seconds| {
+        let (measured, _) = child(&[], row, Some(seconds))?;
+        Some((measured.segments as f64, measured.wall))
+    };
+    let peer = |row, seconds| htsim.as_ref().ok()?.run(row, seconds);
+    let mut costs = vec![[Vec::new(), Vec::new()]; works.len()];
+    // Rows and simulators alternate, so that other load on the machine affects all of them.
     for _ in 0..GROWTH_ROUNDS {
         for (row, (_, seconds)) in rows() {
-            let [short, long] = [seconds, 2 * seconds].map(|seconds| child(&[], row, Some(seconds)));
-            if let (Some((short, _)), Some((long, _))) = (short, long) {
-                let segments = long.segments.saturating_sub(short.segments).max(1);
-                times[row].push((long.wall - short.wall) / segments as f64 * 1e9);
-            }
+            costs[row][0].extend(steady_cost(seconds, |seconds| own(row, seconds)));
+            costs[row][1].extend(steady_cost(seconds, |seconds| peer(row, seconds)));
         }
     }
     println!(
-        "{:<48} {:>10} {:>10} {:>10}",
-        "steady state, second half of a run", "ns/segment", "minimum", "vs. 10"
+        "{:<48} {:>10} {:>8} {:>10} {:>8}",
+        "ns per segment in steady state, medians in turns", "Tandem", "vs. 10", "htsim", "vs. 10"
     );
     let mut first = None;
     for (row, (connections, _)) in rows() {
-        let minimum = times[row].iter().copied().fold(f64::NAN, f64::min);
-        let time = median(core::mem::take(&mut times[row]));
-        let ratio = time / *first.get_or_insert(time);
+        let [own, peer] = core::mem::take(&mut costs[row]).map(median);
+        let [own_first, peer_first] = *first.get_or_insert([own, peer]);
+        let (own_growth, peer_growth) = (own / own_first, peer / peer_first);
+        let name = format!("{connections} TCP, 1 Mbit/s each, 50 ms");
+        print!("{name:<48} {own:>10.0} {own_growth:>8.2}");
         println!(
-            "{:<48} {time:>10.0} {minimum:>10.0} {ratio:>10.2}",
-            format!("{connections} TCP, 1 Mbit/s each, 50 ms")
+            "{}",
+            if htsim.is_ok() { format!(" {peer:>10.0} {peer_growth:>8.2}") } else { String::new() }
         );
     }
+    if let Err(reason) = htsim {
+        println!("not compared: {reason}");
+    }
+}
+
+/// Cost per segment in nanoseconds. `run` returns segments and wall time of a run of some seconds. The
+/// difference between two lengths excludes the setup and slow start of connections.
+fn steady_cost(seconds: u64, run: impl Fn(u64) -> Option<(f64, f64)>) -> Option<f64> {
+    let (short, long) = (run(seconds)?, run(2 * seconds)?);
+    Some((long.1 - short.1) / (long.0 - short.0).max(1.0) * 1e9)
 }
 
 /// Median; NaN without values.
@@ -268,6 +283,7 @@ fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     match arguments.next().as_deref() {
         Some("compare") => compare(),
+        Some("growth") => growth(&works),
         Some(row) => {
             let seconds = arguments.next().and_then(|seconds| seconds.parse().ok());
             return run_row(&works, row, seconds);

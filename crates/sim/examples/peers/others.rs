@@ -7,11 +7,11 @@ use std::process::Command;
 /// Runs of each simulator for a row; the median counts.
 const ROUNDS: usize = 5;
 
-/// Another simulator, built for the first four rows.
-struct Peer {
+/// Another simulator. htsim also runs the rows with growing numbers of connections.
+pub(crate) struct Peer {
     name: &'static str,
     program: PathBuf,
-    /// Simulated seconds of each row.
+    /// Simulated seconds of each of the first four rows.
     seconds: [u64; 4],
 }
 
@@ -38,13 +38,19 @@ pub(crate) fn compare(names: [&str; 4], tandem: impl Fn(usize) -> Option<f64>) {
 impl Peer {
     /// Segments per second of a row.
     fn rate(&self, row: usize) -> Option<f64> {
-        let arguments = [row.to_string(), self.seconds[row].to_string()];
+        let (segments, wall) = self.run(row, self.seconds[row])?;
+        Some(segments / wall)
+    }
+
+    /// Segments and wall time of a row of `seconds`.
+    pub(crate) fn run(&self, row: usize, seconds: u64) -> Option<(f64, f64)> {
+        let arguments = [row.to_string(), seconds.to_string()];
         let large_pages = crate::LARGE_PAGES;
         let program = &mut Command::new(&self.program);
         let output = program.args(arguments).env(large_pages.0, large_pages.1).output().ok()?;
         let text = String::from_utf8(output.stdout).ok().filter(|_| output.status.success())?;
         let (segments, wall) = text.trim().split_once(' ')?;
-        Some(segments.parse::<f64>().ok()? / wall.parse::<f64>().ok()?)
+        Some((segments.parse().ok()?, wall.parse().ok()?))
     }
 }
 
@@ -59,7 +65,7 @@ fn ns3() -> Result<Peer, &'static str> {
     Ok(Peer { name: "ns-3", program, seconds: [30, 30, 30, 5] })
 }
 
-fn htsim() -> Result<Peer, &'static str> {
+pub(crate) fn htsim() -> Result<Peer, &'static str> {
     let checkout = std::env::var_os("HTSIM");
     let checkout = checkout.ok_or("htsim, as HTSIM does not name a built checkout of Broadcom/csg-htsim")?;
     let sources = Path::new(&checkout).join("sim");
