@@ -60,6 +60,14 @@ pub enum PolicyError {
         /// The value as written.
         value: String,
     },
+    /// A parameter has two values.
+    #[error("`{parameter}` of `{policy}` is given twice")]
+    GivenTwice {
+        /// The policy.
+        policy: &'static str,
+        /// The parameter.
+        parameter: &'static str,
+    },
     /// Text follows the name of a policy without parameters.
     #[error("`{policy}` takes no parameters, found `{text}`")]
     NoParameters {
@@ -111,6 +119,7 @@ impl PolicyError {
             Self::MissingInterface { interface, .. } => {
                 format!("give one path a radio for {interface}, or choose another policy")
             }
+            Self::GivenTwice { .. } => "remove one of the values".to_owned(),
             Self::InvalidQuantity { hint, .. } | Self::Unfit { hint, .. } => hint.clone(),
         }
     }

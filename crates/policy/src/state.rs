@@ -46,7 +46,8 @@ pub struct PathState {
     pub cwnd: Option<u64>,
     /// The subflow is marked as backup (RFC 8684, section 3.3.8).
     pub backup: bool,
-    /// Energy per megabit at the present rate of this path, in joules.
+    /// Energy per megabit of both directions at the present rates of this path, in joules; `None`
+    /// without traffic or a power profile.
     pub energy_per_mbit: Option<f64>,
     /// Energy of the radio since the start; `None` without a power profile.
     pub energy: Option<Energy>,

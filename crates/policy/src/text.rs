@@ -1,7 +1,6 @@
 //! Written form of a policy: its name, then parameters behind colons.
 //!
 //! A parameter is `KEY=VALUE`, or its value alone where the entry allows it (`emtcp:mp-prio:0.4`).
-//! The last of several values for one parameter counts.
 
 use crate::registry::text_name;
 use crate::{PolicyConfig, PolicyEntry, PolicyError, REGISTRY};
@@ -27,7 +26,10 @@ pub(crate) fn parse(text: &str) -> Result<PolicyConfig, PolicyError> {
     for part in rest.into_iter().flat_map(|rest| rest.split(':')) {
         let (key, value) = parameter(entry, part)?;
         let value = parse_value(entry.name, key, value.trim())?;
-        fields.entries.insert(key.name, Entry { key: Some(0..0), node: Node { span: 0..0, value } });
+        let node = Node { span: 0..0, value };
+        if fields.entries.insert(key.name, Entry { key: Some(0..0), node }).is_some() {
+            return Err(PolicyError::GivenTwice { policy: entry.name, parameter: key.name });
+        }
     }
     Ok((entry.configure)(&fields))
 }
@@ -134,6 +136,7 @@ mod tests {
             ("allowance:clos", "`at_cap` of `allowance`: unknown value `clos`; did you mean `close`?"),
             ("qoe:4s", "`qoe` has no parameter `4s`"),
             ("qoe:margin=4", "`margin` of `qoe`: `4` has no unit"),
+            ("emtcp:mp-prio:0.3:0.9", "`share` of `emtcp` is given twice"),
             ("none:0.2", "`none` takes no parameters, found `0.2`"),
         ];
         for (text, message) in cases {

@@ -137,34 +137,26 @@ fn ideal_shares_follow_the_paths_that_are_up() {
 }
 
 #[test]
-fn measured_energy_overrides_the_interface_kind_after_settling_time() {
-    let mut device = Device::new("emtcp", &[Wifi, Lte]);
-    device.observe();
-    device.state.paths[0].energy_per_mbit = Some(0.9);
-    device.state.paths[1].energy_per_mbit = Some(0.3);
-    let mut at = None;
-    for _ in 0..100 {
-        let now = device.now;
-        if let [Action::Share { path_shares }] = &device.observe()[..] {
-            assert_eq!(path_shares[..], [0.38, 0.62]);
-            at = Some(now);
-        }
+fn wifi_data_never_moves_to_lte_whatever_a_megabit_costs_now() {
+    for actuator in ["ideal", "table1", "mp-prio"] {
+        let mut device = Device::new(&format!("emtcp:{actuator}"), &[Wifi, Lte]);
+        device.observe();
+        // A fast LTE needs less energy for a megabit than a Wi-Fi that is held back.
+        device.state.paths[0].energy_per_mbit = Some(0.9);
+        device.state.paths[1].energy_per_mbit = Some(0.3);
+        let orders: Vec<_> = (0..200).flat_map(|_| device.observe()).collect();
+        assert_eq!(orders, [], "{actuator}");
     }
-    // The new energies are first observed at 0.1 s and must last for the settling time of 5 s.
-    assert_eq!(at, Some(Instant::from_millis(5_100)));
 }
 
 #[test]
-fn table_one_is_ordered_once_and_again_after_a_change_of_costs() {
+fn table_one_is_ordered_once() {
     let mut device = Device::new("emtcp:table1", &[Wifi, Lte]);
     assert_eq!(device.observe(), [offload(&[false, true], 0.24)]);
     device.state.paths[0].up = false;
     assert_eq!(device.settle(), [], "without Wi-Fi no segment has another path");
     device.state.paths[0].up = true;
-    device.state.paths[0].energy_per_mbit = Some(0.9);
-    device.state.paths[1].energy_per_mbit = Some(0.3);
-    let orders: Vec<_> = (0..100).flat_map(|_| device.observe()).collect();
-    assert_eq!(orders, [offload(&[true, false], 0.24)]);
+    assert_eq!(device.settle(), []);
 }
 
 #[test]

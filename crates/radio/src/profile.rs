@@ -268,6 +268,9 @@ impl Profile {
                 }
             }
         }
+        if self.promotion.as_ref().is_some_and(|stage| stage.duration == Duration::MAX) {
+            return Some("promotion: it must end".to_owned());
+        }
         let unsound = |power: &Power| !power.as_watts().is_finite() || power.as_watts() < 0.0;
         let (name, power) = powers.into_iter().find(|(_, power)| unsound(power))?;
         Some(format!("{name}: {power} is not a power that can be drawn"))
@@ -276,6 +279,13 @@ impl Profile {
     /// Returns the power of the active interface at these rates.
     pub fn active_power(&self, up: Bitrate, down: Bitrate) -> Power {
         self.active + self.up_per_mbps * up.as_mbps() + self.down_per_mbps * down.as_mbps()
+    }
+
+    /// Returns the energy per Mbit, in joules, at these rates: the power over their sum; `None`
+    /// without traffic.
+    pub fn energy_per_mbit_carried(&self, up: Bitrate, down: Bitrate) -> Option<f64> {
+        let carried = up.as_mbps() + down.as_mbps();
+        (carried > 0.0).then(|| self.active_power(up, down).as_watts() / carried)
     }
 
     /// Returns the energy per Mbit received at a steady `rate`, in joules: a_d + b / rate.

@@ -145,6 +145,10 @@ fn impossible_value_is_refused() {
         "mine.toml:6:77: `period` is zero (for example `period = \"1.28s\"`)"
     );
     assert_eq!(
+        problems_with("\"260.1ms\"", "\"endless\""),
+        "mine.toml:10:12: an endless promotion never becomes active ()"
+    );
+    assert_eq!(
         problems_with("[[tail]]", "[tail]"),
         "mine.toml:12:1: `tail` is a table (use double brackets: `[[tail]]`, once for each)"
     );
@@ -189,6 +193,10 @@ fn stage() -> impl Strategy<Value = Stage> {
         .prop_map(|(name, power, duration, pulse)| Stage { name, power, duration, pulse })
 }
 
+fn finite_stage() -> impl Strategy<Value = Stage> {
+    (stage(), time()).prop_map(|(stage, duration)| Stage { duration, ..stage })
+}
+
 prop_compose! {
     fn profile()(
         texts in (".*[a-z]", ".*", "(?s).*"),
@@ -196,7 +204,7 @@ prop_compose! {
         origins in proptest::array::uniform6(proptest::sample::select(Origin::ALL.to_vec())),
         powers in (power(), power(), power(), power()),
         inactivity in prop_oneof![9 => time(), 1 => Just(Duration::MAX)],
-        promotion in proptest::option::of(stage()),
+        promotion in proptest::option::of(finite_stage()),
         tail in proptest::collection::vec(stage(), 0..4),
         idle_pulse in pulse(),
     ) -> Profile {

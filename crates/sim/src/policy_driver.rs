@@ -166,8 +166,7 @@ impl PathObserver {
         meter.advance(now);
         state.awake = meter.state() != radio::State::Idle;
         state.energy = Some(meter.energy());
-        let rate = state.rate_down;
-        state.energy_per_mbit = (rate.as_bps() > 0).then(|| meter.profile().energy_per_mbit(rate));
+        state.energy_per_mbit = meter.profile().energy_per_mbit_carried(state.rate_up, state.rate_down);
         if let Some(ledger) = &mut self.ledger {
             let (left, until) = ledger.remaining(now, path.wire_down + path.wire_up);
             (state.allowance_left, state.allowance_until) = (Some(left), Some(until));

@@ -318,13 +318,14 @@ impl<'a> RunController<'a> {
             let (left, until) = ledger.remaining(now, bytes_down + bytes_up);
             (sample.allowance_left, sample.allowance_until) = (Some(left), Some(until));
         }
-        let rate = self.steering.state().paths[path].rate_down;
+        let state = &self.steering.state().paths[path];
+        let (up, down) = (state.rate_up, state.rate_down);
         let (mut network, at) = self.shared.lock();
         network.advance(at);
         let meter = &network.paths()[path].meters[0];
         sample.energy = Some(meter.energy());
         sample.awake = meter.state() != State::Idle;
-        sample.energy_per_mbit = (rate.as_bps() > 0).then(|| meter.profile().energy_per_mbit(rate));
+        sample.energy_per_mbit = meter.profile().energy_per_mbit_carried(up, down);
         Ok(sample)
     }
 

@@ -26,7 +26,10 @@ impl Agent {
                 bytes_up: path.up,
                 srtt: one.addresses.iter().flatten().filter_map(|at| self.round_trips.of(*at)).min(),
                 awake: path.radio.as_ref().is_some_and(Radio::is_awake),
-                energy_per_mbit: path.radio.as_ref().and_then(|radio| radio.per_mbit(path.rate_down)),
+                energy_per_mbit: path
+                    .radio
+                    .as_ref()
+                    .and_then(|radio| radio.per_mbit(path.rate_up, path.rate_down)),
                 energy: path.radio.as_ref().map(Radio::energy),
                 allowance_left: self.usage.remaining(rule),
                 allowance_until: until

@@ -104,9 +104,9 @@ impl Radio {
         self.meter.state() != State::Idle
     }
 
-    /// Energy per megabit at `rate`, in joules; `None` without traffic.
-    pub fn per_mbit(&self, rate: Bitrate) -> Option<f64> {
-        (rate.as_bps() > 0).then(|| self.meter.profile().energy_per_mbit(rate))
+    /// Energy per megabit at these rates, in joules; `None` without traffic.
+    pub fn per_mbit(&self, up: Bitrate, down: Bitrate) -> Option<f64> {
+        self.meter.profile().energy_per_mbit_carried(up, down)
     }
 
     /// Marginal energy of one more megabit while active, in joules.

@@ -66,6 +66,6 @@ fn no_traffic_saves_nothing_and_balance_expires() {
         );
     }
     assert_eq!(radio.balance(), Balance::default());
-    assert_eq!(radio.per_mbit(Bitrate::ZERO), None);
-    assert!(radio.per_mbit(Bitrate::from_mbps(1.0)).unwrap() > radio.marginal());
+    assert_eq!(radio.per_mbit(Bitrate::ZERO, Bitrate::ZERO), None);
+    assert!(radio.per_mbit(Bitrate::ZERO, Bitrate::from_mbps(1.0)).unwrap() > radio.marginal());
 }

@@ -193,6 +193,12 @@ fn case(fields: &Fields, problems: &mut Problems<'_>) -> Option<MapCase> {
     if policy.name() == super::ENTRY.name {
         problems.add(fields.span("policy"), "`best-known` leads to itself").expected("another policy");
     }
+    if let Some(on_device) = policy.for_device() {
+        problems
+            .add(fields.span("policy"), format!("`{policy}` needs the sender's scheduler"))
+            .expected("a policy that a device carries out")
+            .hint(format!("write \"{on_device}\""));
+    }
     Some(MapCase {
         preferred,
         costly,
@@ -272,6 +278,7 @@ mod tests {
         assert!(told(&case("3g", "none")).contains("not a cheap and a costly radio"));
         assert!(told(&case("wifi", "wifi-frist")).contains("did you mean `wifi-first`"));
         assert!(told(&case("wifi", "best-known")).contains("leads to itself"));
+        assert!(told(&case("wifi", "emtcp:0.5")).contains("needs the sender's scheduler"));
         assert!(told("").contains("case"));
     }
 }

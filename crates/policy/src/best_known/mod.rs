@@ -100,6 +100,9 @@ impl PolicyFactory for BestKnown {
             followed: None,
         })
     }
+    fn reads_round_trips(&self) -> bool {
+        self.map.cases.iter().any(|case| case.policy.reads_round_trips())
+    }
     fn file(&self) -> Option<&str> {
         self.file.as_deref()
     }

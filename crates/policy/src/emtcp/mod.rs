@@ -5,21 +5,21 @@
 //! I, `ideal` sets the sender's exact shares, `mp-prio` marks costly paths as backup and back, which
 //! works with any sender. Table I itself is `tandem_mptcp::scheduler::table_one`.
 //!
-//! Parameters: `share` (0 to 1) of the costly paths' data, and `actuator`.
+//! Parameters: `share` (0 to 1) of the costly paths' data, and `actuator`. Costly are cellular and
+//! satellite networks, by their kind.
 //! Differences from the paper and the control loop: `docs/design/emtcp.md`.
 
-mod costs;
 mod mp_prio;
 mod shares;
 
 pub use shares::shares;
 
 use crate::registry::parameters;
+use crate::state::is_preferred;
 use crate::{
     Action, DeviceState, InterfaceKind, Policy, PolicyConfig, PolicyEntry, PolicyError, PolicyFactory,
 };
 use core::fmt::Write as _;
-use costs::Costs;
 use mp_prio::{MpPrio, MpPrioParameters, Order};
 use schema::shape::{Choice, Key, Need, Shape};
 use units::{Duration, Instant};
@@ -53,7 +53,8 @@ pub(crate) const ENTRY: PolicyEntry = PolicyEntry {
                 name: "share",
                 shape: Shape::Probability,
                 need: Need::Default("0.24"),
-                doc: "For `emtcp`: the share of the costly paths' data to move, from 0 to 1.",
+                doc: "For `emtcp`: the share of the costly paths' data to move, from 0 to 1. Data counts as \
+                      offered in equal parts to n paths, so a costly one may carry (1 - share)/n of all.",
                 example: "0.4",
             },
         ],
@@ -147,7 +148,6 @@ impl PolicyFactory for Emtcp {
         };
         Box::new(EmtcpPolicy {
             share: if self.share.is_nan() { 0.0 } else { self.share.clamp(0.0, 1.0) },
-            costs: Costs::new(kinds),
             actuator,
         })
     }
@@ -161,7 +161,6 @@ impl PolicyFactory for Emtcp {
 #[derive(Debug)]
 struct EmtcpPolicy {
     share: f64,
-    costs: Costs,
     actuator: ActuatorState,
 }
 
@@ -180,10 +179,9 @@ enum ActuatorState {
 
 impl Policy for EmtcpPolicy {
     fn observe(&mut self, now: Instant, state: &DeviceState, actions: &mut Vec<Action>) {
-        self.costs.observe(now, state);
         let up: Vec<bool> = state.paths.iter().map(|path| path.up).collect();
-        let costly = self.costs.costly();
-        let wanted = shares(self.share, costly, &up);
+        let costly: Vec<bool> = state.paths.iter().map(|path| !is_preferred(path.kind)).collect();
+        let wanted = shares(self.share, &costly, &up);
         match &mut self.actuator {
             ActuatorState::Ideal { applied } => {
                 // Without a path no sender can be reached.
@@ -193,15 +191,15 @@ impl Policy for EmtcpPolicy {
                 }
             }
             ActuatorState::TableOne { ordered } => {
-                if ordered.as_deref() != Some(costly) && !costly.is_empty() {
-                    *ordered = Some(costly.to_vec());
-                    actions.push(Action::Offload { costly: costly.to_vec(), share: self.share });
+                if ordered.as_ref() != Some(&costly) && !costly.is_empty() {
+                    *ordered = Some(costly.clone());
+                    actions.push(Action::Offload { costly, share: self.share });
                 }
             }
             ActuatorState::MpPrio(mp_prio) => {
                 // A backup carries everything while no regular path is up.
-                let cheap_up = up.iter().zip(costly).any(|(up, costly)| *up && !costly);
-                let order = Order { costly, targets: &wanted, active: cheap_up && self.share > 0.0 };
+                let cheap_up = up.iter().zip(&costly).any(|(up, costly)| *up && !costly);
+                let order = Order { costly: &costly, targets: &wanted, active: cheap_up && self.share > 0.0 };
                 mp_prio.act(now, state, &order, actions);
             }
         }

@@ -82,7 +82,7 @@ const fn span(name: &'static str, default: &'static str, doc: &'static str, exam
     Key { name, shape: POSITIVE_TIME, need: Need::Default(default), doc, example }
 }
 
-/// The policy `when-needed`. A span shorter than the observation interval of 100 ms counts as one
+/// The policy `when-needed`. A span shorter than the observation interval of 50 ms counts as one
 /// interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WhenNeeded {

@@ -107,7 +107,8 @@ pub static PROFILE: Table = Table {
             name: "promotion",
             shape: Shape::Table(&STAGE),
             need: Absent("from idle to active at once"),
-            doc: "State between idle and active.",
+            doc: "State between idle and active, of a length that no packet changes. It costs energy but \
+                  delays no packet.",
             example: "{ power = \"1210.7mW\", duration = \"260.1ms\" }",
         },
         Key {
@@ -129,7 +130,7 @@ pub static PROFILE: Table = Table {
 
 static STAGE: Table = Table {
     name: "a stage",
-    doc: "A state of fixed length: the promotion, or one state of the tail. A packet ends it early.",
+    doc: "The promotion, or one state of the tail. A packet ends a state of the tail early.",
     one_of: &[],
     keys: &[
         Key {

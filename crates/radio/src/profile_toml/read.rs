@@ -56,7 +56,7 @@ pub(crate) fn from_fields(fields: &Fields, default_name: &str, problems: &mut Pr
         up_per_mbps: power(fields, "up_per_mbps"),
         down_per_mbps: power(fields, "down_per_mbps"),
         active: power(fields, "active"),
-        promotion: fields.fields("promotion").map(|stage| read_stage(stage, "promotion", problems)),
+        promotion: fields.fields("promotion").map(|stage| read_promotion(stage, problems)),
         inactivity: time_or_endless(fields, "inactivity"),
         tail: tail.map(|stage| read_stage(stage, "tail", problems)).collect(),
         idle: fields.fields("idle").map_or_else(Idle::default, |idle| Idle {
@@ -80,6 +80,16 @@ fn read_origins(fields: &Fields) -> Origins {
         tail: group("tail"),
         idle: group("idle"),
     }
+}
+
+fn read_promotion(fields: &Fields, problems: &mut Problems<'_>) -> Stage {
+    let stage = read_stage(fields, "promotion", problems);
+    if stage.duration == Duration::MAX {
+        problems
+            .add(fields.span("duration"), "an endless promotion never becomes active")
+            .expected("a time such as `\"260ms\"`");
+    }
+    stage
 }
 
 fn read_stage(fields: &Fields, default_name: &str, problems: &mut Problems<'_>) -> Stage {
