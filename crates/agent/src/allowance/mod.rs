@@ -240,6 +240,11 @@ impl Usage {
             self.period = start;
             return false;
         }
+        if self.has_changed_calendar(allowance.period, start, zone) {
+            self.period = start;
+            self.others.clear();
+            return false;
+        }
         if start > self.period {
             let is_new = !self.others.contains_key(&start);
             self.go_ahead(start, has_jumped_over(start));
@@ -249,6 +254,13 @@ impl Usage {
             self.go_back(start);
         }
         false
+    }
+
+    /// True when another zone or another first day applied at the start of the period, and `start`
+    /// is less than one period away from it.
+    fn has_changed_calendar(&self, period: Period, start: i64, zone: &Zone) -> bool {
+        let length = period.next(start, zone).abs_diff(start);
+        period.start(self.period, zone) != self.period && start.abs_diff(self.period) < length
     }
 
     /// The clock has reached a later period. If it jumped there and had been set back before, the

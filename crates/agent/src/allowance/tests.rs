@@ -101,6 +101,28 @@ fn new_period_resets_usage_unless_clock_is_wrong() {
 }
 
 #[test]
+fn changed_zone_or_first_day_keeps_the_usage_of_the_present_period() {
+    let (now, november) = (at(2026, 11, 28, 12), at(2026, 11, 1, 0));
+    let month = |from| Allowance { period: Period::Month { from }, ..five_gb() };
+    for (from, zone) in [(1, "+01:00"), (1, "-05:00"), (1, "Asia/Tokyo"), (15, "+00:00"), (29, "+00:00")] {
+        let zone: Zone = zone.parse().unwrap();
+        let (allowance, before) = (month(from), OtherPeriod::default());
+        let others = [(at(2026, 10, 1, 0), before)].into();
+        let mut usage = Usage { used: 700, period: november, others, ..Usage::default() };
+        // The clock is not set yet.
+        usage.advance(&allowance, 1_000, &zone, |_| false);
+        assert!(!usage.advance(&allowance, now, &zone, |_| false), "from {from}, {zone:?}");
+        let start = allowance.period.start(now, &zone);
+        assert_eq!((usage.used, usage.period, usage.others.len()), (700, start, 0), "from {from}, {zone:?}");
+        assert!(usage.advance(&allowance, allowance.period.next(start, &zone), &zone, |_| false));
+        assert_eq!(usage.used, 0, "from {from}, {zone:?}");
+    }
+    let mut usage = Usage { used: 700, period: at(2026, 8, 1, 0), ..Usage::default() };
+    assert!(usage.advance(&month(15), now, UTC, |_| false));
+    assert_eq!(usage.used, 0, "August is over by any calendar");
+}
+
+#[test]
 fn zone_of_the_tz_database_has_daylight_saving_time() {
     let berlin: Zone = "Europe/Berlin".parse().unwrap();
     // Midnight is 23:00 UTC in winter and 22:00 UTC in summer.
