@@ -99,11 +99,12 @@ impl UsageStore {
         let Some(allowance) = &rule.allowance else { return };
         let usage = self.usages.entry(rule.pattern.clone()).or_default();
         let before = (usage.used, usage.period, usage.seen.len());
-        usage.count(&self.boot, name, index, bytes);
         usage.clock = self.now;
+        // First the period: traffic without agent counts in the present one.
         if usage.advance(allowance, self.now.0, &self.zone, |at| self.clock.has_jumped_over(at)) {
             info!(interfaces = rule.pattern, "a new {} of the allowance starts", allowance.period.name());
         }
+        usage.count(&self.boot, name, index, bytes);
         self.changed |= before != (usage.used, usage.period, usage.seen.len());
     }
 
@@ -147,6 +148,7 @@ mod tests {
     /// 28 November 2026, 00:00 UTC.
     const NOW: i64 = 1_795_824_000;
     const NOVEMBER: i64 = 1_793_491_200;
+    const DECEMBER: i64 = NOVEMBER + 30 * 86_400;
 
     fn rule() -> InterfaceRule {
         let allowance = Allowance {
@@ -277,5 +279,18 @@ mod tests {
             assert_eq!(device.run(wrong, 4000), 9_000_120_000, "again");
             assert_eq!(device.run(NOW + 13_000, 4000), 9_000_160_000, "corrected again");
         }
+    }
+
+    #[test]
+    fn traffic_without_agent_counts_in_the_period_in_which_the_next_one_starts() {
+        let mut device = device_in_november();
+        device.bytes += 5_000;
+        let days = 4 * 86_400;
+        device.restart("first", &Zone::default(), (NOW + days, 20 + days));
+        device.sample(NOW + days, 20 + days);
+        assert_eq!((device.used(), device.period()), (5_000, DECEMBER));
+        let mut device = device_in_november();
+        device.boot("second", NOW + days);
+        assert_eq!((device.run(NOW + days, 10), device.period()), (100, DECEMBER), "since boot");
     }
 }
