@@ -293,4 +293,16 @@ mod tests {
         device.boot("second", NOW + days);
         assert_eq!((device.run(NOW + days, 10), device.period()), (100, DECEMBER), "since boot");
     }
+
+    #[test]
+    fn clock_ahead_at_boot_is_corrected_at_once_without_loss() {
+        let wrong = NOW + 400 * 86_400;
+        let mut device = device_in_november();
+        device.boot("second", wrong);
+        assert_eq!(device.run(wrong, 600), 6_000);
+        assert_eq!(device.run(NOW + 1_000, 10), 9_000_006_100);
+        assert_eq!(device.period(), NOVEMBER);
+        assert_eq!(device.run(wrong + 2_000, 3_000), 9_000_036_100, "ahead again");
+        assert_eq!(device.run(NOW + 5_000, 4_000), 9_000_076_100, "and back");
+    }
 }
