@@ -63,7 +63,6 @@ impl Agent {
 
     /// Reads the counters. Returns true when there was traffic since the last sample.
     pub(super) fn read_counters(&mut self, now: Instant) -> bool {
-        let first = self.paths.iter().all(|path| path.counters().is_none());
         let span = self.last_sample.map_or(Duration::ZERO, |at| now.since(at));
         self.follow_renamed();
         let mut failure = None;
@@ -77,7 +76,7 @@ impl Agent {
                     None
                 }
             });
-            path.record_sample(stats, span, first);
+            path.record_sample(stats, span);
             if let Some((index, bytes)) = path.counters() {
                 self.usage.count(&self.config.interfaces[path.rule], &one.name, index, bytes);
             }
