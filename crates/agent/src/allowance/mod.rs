@@ -1,9 +1,7 @@
 //! Data allowances: traffic limits of interfaces per period.
 //!
 //! Functions take the time as an argument, in seconds since 1970; [`trusted_clock`] guards it
-//! against jumps. Kernel counters restart with the
-//! interface and with the machine. The last reading of each is stored, so traffic while no agent
-//! runs is counted by the next one.
+//! against jumps.
 
 use jiff::civil::{Date, Weekday};
 use jiff::fmt::strtime;
@@ -16,7 +14,9 @@ use strum::{EnumString, IntoStaticStr};
 use units::{Bytes, Duration};
 
 pub mod cap_gate;
+pub mod counters;
 pub mod trusted_clock;
+pub mod usage_file;
 pub mod usage_store;
 
 /// First of January 2024, in seconds since 1970. A clock before that has not been set yet.
@@ -177,21 +177,11 @@ pub struct Usage {
     /// Bytes used in the period.
     pub used: u64,
     /// The clock jumped into the period.
-    #[serde(default)]
     pub by_jump: bool,
-    /// `used` at the last jump into it. Older files do not contain it.
-    #[serde(default)]
+    /// `used` at the last jump into it.
     pub at_jump: u64,
     /// Traffic of other periods, by their start.
-    #[serde(default)]
     pub others: BTreeMap<i64, OtherPeriod>,
-    /// Boot ID of the stored counters and of `clock`.
-    pub boot: String,
-    /// Trusted time, and the uptime at which it was read.
-    #[serde(default)]
-    pub clock: (i64, i64),
-    /// Last counter reading, by interface name.
-    pub seen: BTreeMap<String, CounterReading>,
 }
 
 /// Traffic of a period that is not the current one.
@@ -202,7 +192,7 @@ pub struct OtherPeriod {
     pub used: u64,
     /// The clock jumped into the period.
     pub by_jump: bool,
-    /// `used` at the last jump into it.
+    /// `used` at the last jump into it. Older files do not contain it.
     #[serde(default)]
     pub at_jump: u64,
 }
@@ -212,16 +202,6 @@ impl OtherPeriod {
     fn since_jump(&self) -> u64 {
         if self.by_jump { self.used.saturating_sub(self.at_jump) } else { 0 }
     }
-}
-
-/// A counter reading of an interface.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct CounterReading {
-    /// Interface index; a different index is a different interface.
-    pub index: u32,
-    /// Bytes received and sent.
-    pub bytes: u64,
 }
 
 impl Usage {
@@ -313,30 +293,6 @@ impl Usage {
         while self.others.len() > MAX_OTHER_PERIODS {
             self.others.pop_first();
         }
-    }
-
-    /// Counts a counter reading. The first reading of an unknown interface counts nothing, because
-    /// the period of that traffic is unknown.
-    pub fn count(&mut self, boot: &str, name: &str, index: u32, bytes: u64) {
-        if self.boot != boot {
-            // All counters restarted at zero with the machine.
-            for seen in self.seen.values_mut() {
-                *seen = CounterReading { index: 0, bytes: 0 };
-            }
-            boot.clone_into(&mut self.boot);
-        }
-        let now = CounterReading { index, bytes };
-        // A renamed interface keeps its index and its counters.
-        let renamed = self.seen.iter().find(|(known, seen)| seen.index == index && *known != name);
-        let renamed = renamed.map(|(known, _)| known.clone()).and_then(|known| self.seen.remove(&known));
-        let Some(before) = renamed.or(self.seen.get(name).copied()) else {
-            self.seen.insert(name.to_owned(), now);
-            return;
-        };
-        self.seen.insert(name.to_owned(), now);
-        let carried =
-            if before.index == index && bytes >= before.bytes { bytes - before.bytes } else { bytes };
-        self.used = self.used.saturating_add(carried);
     }
 
     /// Remaining allowance.

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 const UTC: &Zone = &Zone(TimeZone::UTC);
 const DAY: i64 = 86_400;
 
-fn at(year: i16, month: i8, day: i8, hour: i64) -> i64 {
+pub(super) fn at(year: i16, month: i8, day: i8, hour: i64) -> i64 {
     UTC.midnight(Date::constant(year, month, day)) + hour * 3600
 }
 
@@ -44,36 +44,6 @@ fn periods_start_on_their_day() {
 
 fn five_gb() -> Allowance {
     Allowance { data: Bytes::new(5_000_000_000), period: Period::Month { from: 1 }, at_cap: CapAction::Close }
-}
-
-#[test]
-fn counter_resets_lose_no_traffic() {
-    let mut usage = Usage::default();
-    usage.count("boot", "wwan0", 3, 1_000);
-    assert_eq!(usage.used, 0, "first reading");
-    usage.count("boot", "wwan0", 3, 1_500);
-    usage.count("boot", "wwan0", 9, 200);
-    assert_eq!(usage.used, 700, "new interface of the same name");
-    usage.count("boot", "wwan0", 9, 50);
-    assert_eq!(usage.used, 750, "reset by the driver");
-    usage.count("boot", "wwan1", 10, 99);
-    assert_eq!(usage.used, 750);
-    usage.count("next boot", "wwan0", 9, 60);
-    assert_eq!(usage.used, 810, "everything since boot");
-    usage.count("next boot", "wwan0", 9, 61);
-    assert_eq!(usage.used, 811);
-}
-
-#[test]
-fn traffic_without_agent_is_counted_by_the_next() {
-    let mut usage = Usage::default();
-    usage.count("boot", "wwan0", 3, 1_000);
-    usage.count("boot", "wwan0", 3, 2_000);
-    let kept = serde_json::to_vec(&usage).unwrap();
-    let mut next: Usage = serde_json::from_slice(&kept).unwrap();
-    assert_eq!(next, usage);
-    next.count("boot", "wwan0", 3, 7_000);
-    assert_eq!(next.used, 6_000);
 }
 
 #[test]
@@ -157,7 +127,7 @@ fn period_that_a_wrong_clock_began_is_merged_when_it_is_set_back() {
 }
 
 /// Advances to `now` by a jump of the clock, then uses `bytes`.
-fn jump(usage: &mut Usage, now: i64, bytes: u64) -> u64 {
+pub(super) fn jump(usage: &mut Usage, now: i64, bytes: u64) -> u64 {
     usage.advance(&five_gb(), now, UTC, |_| true);
     usage.used += bytes;
     usage.used
@@ -190,27 +160,6 @@ fn traffic_at_a_wrong_clock_moves_to_the_right_period_once() {
     assert_eq!(jump(&mut usage, at(2026, 12, 3, 0), 2), 2, "December");
 }
 
-#[test]
-fn usage_of_earlier_versions_is_read() {
-    let old = r#"{"period":1900000000,"used":20,"by_jump":true,"boot":"b","clock":[1,2],"seen":{},
-        "others":{"1793491200":{"used":700,"by_jump":false}}}"#;
-    let mut usage: Usage = serde_json::from_str(old).unwrap();
-    assert_eq!(jump(&mut usage, at(2026, 11, 22, 0), 0), 720);
-    let old = r#"{"period":1793491200,"used":7,"boot":"b","seen":{"wwan0":{"index":3,"bytes":9}}}"#;
-    assert_eq!(serde_json::from_str::<Usage>(old).unwrap().used, 7);
-}
-
-#[test]
-fn renamed_interface_is_counted_once() {
-    let mut usage = Usage::default();
-    usage.count("boot", "wwan0", 3, 1_000);
-    usage.count("boot", "wwan0", 3, 1_500);
-    usage.count("boot", "wwan7", 3, 1_600);
-    assert_eq!(usage.used, 600);
-    usage.count("boot", "wwan0", 3, 1_700);
-    assert_eq!(usage.used, 700);
-}
-
 proptest! {
     #[test]
     fn period_contains_its_time(
@@ -229,25 +178,5 @@ proptest! {
         prop_assert_eq!(period.start(start, zone), start);
         prop_assert_eq!(period.start(next - 1, zone), start);
         prop_assert!((DAY..=31 * DAY).contains(&(next - start)));
-    }
-
-    #[test]
-    fn usage_is_the_sum_of_counter_increments(
-        readings in prop::collection::vec((0_u32..3, any::<u64>(), any::<bool>()), 0..50),
-    ) {
-        let mut usage = Usage::default();
-        let (mut last, mut expected) = (None, 0_u64);
-        for (index, bytes, rebooted) in readings {
-            usage.count(if rebooted { "a" } else { "b" }, "w", index, bytes);
-            expected = expected.saturating_add(match last {
-                None => 0,
-                Some((before, boot, interface))
-                    if boot == rebooted && interface == index && bytes >= before => bytes - before,
-                // Counters restart with the machine, the interface or its driver.
-                Some(_) => bytes,
-            });
-            last = Some((bytes, rebooted, index));
-            prop_assert_eq!(usage.used, expected);
-        }
     }
 }

@@ -178,7 +178,7 @@ impl Agent {
             sampling: SamplingInterval::new(config.busy, config.rest),
             wait: config.busy,
             usage: UsageStore::open(
-                boot,
+                &boot,
                 config.zone.clone(),
                 store,
                 (clock::unix_seconds(), clock::uptime_seconds()),

@@ -3,6 +3,7 @@
 use super::interface_state::InterfaceState;
 use super::{Agent, responder};
 use crate::allowance::CapAction;
+use crate::allowance::counters::CounterReading;
 use crate::energy::Radio;
 use linux::clock;
 use tracing::{info, warn};
@@ -78,7 +79,8 @@ impl Agent {
             });
             path.record_sample(stats, span);
             if let Some((index, bytes)) = path.counters() {
-                self.usage.count(&self.config.interfaces[path.rule], &one.name, index, bytes);
+                let reading = CounterReading { index, bytes };
+                self.usage.count(&self.config.interfaces[path.rule], &one.name, reading);
             }
         }
         let read = failure.map_or(Ok(()), Err);
