@@ -1,6 +1,6 @@
 //! Targets of the agent: its configuration, and its own state files.
 
-use agent::allowance::counters::CounterReading;
+use agent::allowance::counters::{CounterBytes, CounterReading};
 use agent::allowance::usage_file::UsageFile;
 use agent::allowance::{Allowance, CapAction, Period, Zone};
 use agent::config::Config;
@@ -34,7 +34,8 @@ pub fn agent_state(bytes: &[u8]) {
     }
     if let Ok(mut file) = UsageFile::parse(bytes, "boot") {
         file.enter_boot("boot");
-        file.counters.record("wwan0", CounterReading { index: 3, bytes: 1000 });
+        let bytes = CounterBytes::Directions(1000, 0);
+        file.counters.record("wwan0", CounterReading { index: 3, bytes });
         for usage in file.usages.values_mut() {
             let allowance = Allowance {
                 data: units::Bytes::new(5),

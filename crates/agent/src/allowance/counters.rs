@@ -12,13 +12,47 @@ use std::collections::BTreeMap;
 pub struct Counters(BTreeMap<String, CounterReading>);
 
 /// A counter reading of an interface.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CounterReading {
     /// Interface index; a different index is a different interface.
     pub index: u32,
+    /// Bytes since the counters began.
+    pub bytes: CounterBytes,
+}
+
+/// Bytes of a counter reading.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum CounterBytes {
     /// Bytes received and sent.
-    pub bytes: u64,
+    Directions(u64, u64),
+    /// Sum of both, in files of earlier versions.
+    Sum(u64),
+}
+
+/// Increment of a counter; a counter below its earlier value restarted at zero.
+pub fn increment(before: u64, now: u64) -> u64 {
+    now.checked_sub(before).unwrap_or(now)
+}
+
+impl CounterBytes {
+    fn sum(self) -> u64 {
+        match self {
+            Self::Directions(received, sent) => received.saturating_add(sent),
+            Self::Sum(sum) => sum,
+        }
+    }
+
+    /// Bytes since an earlier reading. Each direction may restart on its own.
+    fn since(self, before: Self) -> u64 {
+        match (before, self) {
+            (Self::Directions(received_before, sent_before), Self::Directions(received, sent)) => {
+                increment(received_before, received).saturating_add(increment(sent_before, sent))
+            }
+            _ => increment(before.sum(), self.sum()),
+        }
+    }
 }
 
 impl Counters {
@@ -29,9 +63,9 @@ impl Counters {
         let before = known.filter(|known| known.index == now.index).or_else(|| self.take(now.index));
         self.0.insert(name.to_owned(), now);
         match before {
-            Some(before) => Some(now.bytes.checked_sub(before.bytes).unwrap_or(now.bytes)),
+            Some(before) => Some(now.bytes.since(before.bytes)),
             // The counters of a new interface of this name began at zero.
-            None => known.map(|_| now.bytes),
+            None => known.map(|_| now.bytes.sum()),
         }
     }
 
@@ -44,7 +78,8 @@ impl Counters {
 
     /// Restarts all counters at zero, as the machine does. The names stay known.
     pub fn restart(&mut self) {
-        self.0.values_mut().for_each(|known| *known = CounterReading::default());
+        let restarted = CounterReading { index: 0, bytes: CounterBytes::Directions(0, 0) };
+        self.0.values_mut().for_each(|known| *known = restarted);
     }
 
     /// Adds readings, which replace those of the same names.
@@ -59,6 +94,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn record(counters: &mut Counters, name: &str, index: u32, bytes: u64) -> Option<u64> {
+        let bytes = CounterBytes::Directions(bytes, 0);
         counters.record(name, CounterReading { index, bytes })
     }
 
@@ -73,6 +109,18 @@ mod tests {
         counters.restart();
         assert_eq!(record(&mut counters, "wwan0", 9, 60), Some(60), "everything since boot");
         assert_eq!(record(&mut counters, "wwan0", 9, 61), Some(1));
+    }
+
+    #[test]
+    fn one_counter_that_wraps_leaves_the_other_direction_alone() {
+        let reading = |received, sent| {
+            let bytes = CounterBytes::Directions(received, sent);
+            CounterReading { index: 3, bytes }
+        };
+        let mut counters = Counters::default();
+        counters.record("wwan0", reading(4_000_000_000, 1_000_000_000));
+        assert_eq!(counters.record("wwan0", reading(100, 1_000_000_500)), Some(600));
+        assert_eq!(counters.record("wwan0", reading(200, 20)), Some(120));
     }
 
     #[test]

@@ -81,9 +81,11 @@ impl UsageFile {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::allowance::counters::CounterBytes;
     use crate::allowance::tests::{at, jump};
 
     fn record(file: &mut UsageFile, name: &str, index: u32, bytes: u64) -> Option<u64> {
+        let bytes = CounterBytes::Directions(bytes - 1, 1);
         file.counters.record(name, CounterReading { index, bytes })
     }
 

@@ -126,6 +126,7 @@ impl UsageStore {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::allowance::counters::CounterBytes;
     use crate::allowance::{CapAction, Period};
     use policy::InterfaceKind;
 
@@ -145,7 +146,7 @@ mod tests {
     }
 
     fn reading(index: u32, bytes: u64) -> CounterReading {
-        CounterReading { index, bytes }
+        CounterReading { index, bytes: CounterBytes::Directions(bytes, 0) }
     }
 
     fn used(usage: &UsageStore) -> u64 {

@@ -1,6 +1,7 @@
 //! State of one managed interface.
 
 use crate::allowance::cap_gate::CapGate;
+use crate::allowance::counters::{CounterBytes, CounterReading, increment};
 use crate::config::InterfaceRule;
 use crate::energy::{Carried, Radio};
 use linux::route::LinkStats;
@@ -54,14 +55,12 @@ impl InterfaceState {
         self.delta = (0, 0);
         if let Some((index, now)) = seen {
             self.delta = match self.last_counters {
-                Some((before, last))
-                    if before == index && now.rx_bytes >= last.rx_bytes && now.tx_bytes >= last.tx_bytes =>
-                {
-                    (now.rx_bytes - last.rx_bytes, now.tx_bytes - last.tx_bytes)
+                Some((before, last)) if before == index => {
+                    (increment(last.rx_bytes, now.rx_bytes), increment(last.tx_bytes, now.tx_bytes))
                 }
                 // Traffic before the first reading does not count.
                 None => (0, 0),
-                // New interface, or its counters were reset.
+                // New interface.
                 Some(_) => (now.rx_bytes, now.tx_bytes),
             };
             self.last_counters = seen;
@@ -91,9 +90,10 @@ impl InterfaceState {
         self.delta.0 + self.delta.1
     }
 
-    /// Interface index and counter, sum of both directions.
-    pub(super) fn counters(&self) -> Option<(u32, u64)> {
-        self.last_counters.map(|(index, stats)| (index, stats.rx_bytes + stats.tx_bytes))
+    /// Last counter reading.
+    pub(super) fn counters(&self) -> Option<CounterReading> {
+        let (index, stats) = self.last_counters?;
+        Some(CounterReading { index, bytes: CounterBytes::Directions(stats.rx_bytes, stats.tx_bytes) })
     }
 
     /// Passes the last sample to the radio model.
@@ -157,9 +157,20 @@ mod tests {
         path.record_sample(Some((9, stats(70, 7))), tick);
         assert_eq!((path.down, path.up), (570, 107), "new interface of the same name");
         path.record_sample(Some((9, stats(20, 7))), tick);
-        assert_eq!((path.down, path.up), (590, 114), "reset by the driver");
+        assert_eq!((path.down, path.up), (590, 107), "reset by the driver");
         assert_eq!(path.rate_down, Bitrate::from_bps(20 * 16));
-        assert_eq!(path.counters(), Some((9, 27)));
+        assert_eq!(
+            path.counters(),
+            Some(CounterReading { index: 9, bytes: CounterBytes::Directions(20, 7) })
+        );
+    }
+
+    #[test]
+    fn one_reset_counter_leaves_the_other_direction_alone() {
+        let mut path = path();
+        path.record_sample(Some((3, stats(4_000_000_000, 1_000_000_000))), Duration::ZERO);
+        path.record_sample(Some((3, stats(100, 1_000_000_500))), Duration::from_millis(500));
+        assert_eq!((path.down, path.up), (100, 500));
     }
 
     #[test]

@@ -3,7 +3,6 @@
 use super::interface_state::InterfaceState;
 use super::{Agent, responder};
 use crate::allowance::CapAction;
-use crate::allowance::counters::CounterReading;
 use crate::energy::Radio;
 use linux::clock;
 use tracing::{info, warn};
@@ -78,8 +77,7 @@ impl Agent {
                 }
             });
             path.record_sample(stats, span);
-            if let Some((index, bytes)) = path.counters() {
-                let reading = CounterReading { index, bytes };
+            if let Some(reading) = path.counters() {
                 self.usage.count(&self.config.interfaces[path.rule], &one.name, reading);
             }
         }
@@ -103,7 +101,7 @@ impl Agent {
     fn follow_renamed(&mut self) {
         for (nth, one) in self.host.managed().iter().enumerate() {
             let has_index =
-                |path: &InterfaceState| path.counters().is_some_and(|(index, _)| Some(index) == one.index);
+                |path: &InterfaceState| path.counters().is_some_and(|known| Some(known.index) == one.index);
             if one.index.is_none() || has_index(&self.paths[nth]) {
                 continue;
             }
