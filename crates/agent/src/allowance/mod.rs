@@ -8,7 +8,7 @@ use jiff::fmt::strtime;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 use strum::{EnumString, IntoStaticStr};
 use units::{Bytes, Duration};
@@ -182,6 +182,8 @@ pub struct Usage {
     pub at_jump: u64,
     /// Traffic of other periods, by their start.
     pub others: BTreeMap<i64, OtherPeriod>,
+    /// Names of the interfaces that it was counted on.
+    pub interfaces: BTreeSet<String>,
 }
 
 /// Traffic of a period that is not the current one.
@@ -293,6 +295,20 @@ impl Usage {
         while self.others.len() > MAX_OTHER_PERIODS {
             self.others.pop_first();
         }
+    }
+
+    /// Adds the usage of another rule. An earlier period than that of the other one is dropped.
+    #[must_use]
+    pub fn merge(mut self, mut other: Self) -> Self {
+        if self.period < other.period {
+            std::mem::swap(&mut self, &mut other);
+        }
+        if self.period == other.period {
+            self.used = self.used.saturating_add(other.used);
+            self.at_jump = self.at_jump.saturating_add(other.at_jump);
+        }
+        self.interfaces.append(&mut other.interfaces);
+        self
     }
 
     /// Remaining allowance.

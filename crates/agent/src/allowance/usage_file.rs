@@ -2,6 +2,7 @@
 
 use super::counters::{CounterReading, Counters};
 use super::{OtherPeriod, Usage};
+use crate::config::InterfaceRule;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -62,6 +63,32 @@ impl UsageFile {
         }
     }
 
+    /// Passes the usage of patterns that are gone on to new ones that apply to their interfaces.
+    /// Returns true on a change.
+    pub fn follow_rules(&mut self, rules: &[InterfaceRule]) -> bool {
+        let is_configured = |pattern: &String| rules.iter().any(|rule| rule.pattern == *pattern);
+        let (kept, gone): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            std::mem::take(&mut self.usages).into_iter().partition(|(pattern, _)| is_configured(pattern));
+        let is_new = |rule: &&InterfaceRule| rule.allowance.is_some() && !kept.contains_key(&rule.pattern);
+        let mut changed = false;
+        let mut passed_on: BTreeMap<String, Usage> = BTreeMap::new();
+        for (mut pattern, mut usage) in gone {
+            // The first matching rule applies.
+            let rule_of = |name: &String| rules.iter().find(|rule| rule.matches(name));
+            if let Some(heir) = usage.interfaces.iter().filter_map(rule_of).find(is_new) {
+                pattern.clone_from(&heir.pattern);
+                changed = true;
+            }
+            if let Some(other) = passed_on.remove(&pattern) {
+                usage = usage.merge(other);
+            }
+            passed_on.insert(pattern, usage);
+        }
+        self.usages = kept;
+        self.usages.append(&mut passed_on);
+        changed
+    }
+
     /// Applies the rules one after the other, up to the latest reading of the present boot.
     fn from_earlier(usages: BTreeMap<String, EarlierUsage>, boot: &str) -> Self {
         let mut usages: Vec<_> = usages.into_iter().collect();
@@ -70,9 +97,10 @@ impl UsageFile {
         for (pattern, earlier) in usages {
             file.enter_boot(&earlier.boot);
             file.clock = earlier.clock;
-            file.counters.extend(earlier.seen);
-            let EarlierUsage { period, used, by_jump, at_jump, others, .. } = earlier;
-            file.usages.insert(pattern, Usage { period, used, by_jump, at_jump, others });
+            let EarlierUsage { period, used, by_jump, at_jump, others, seen, .. } = earlier;
+            let interfaces = seen.keys().cloned().collect();
+            file.counters.extend(seen);
+            file.usages.insert(pattern, Usage { period, used, by_jump, at_jump, others, interfaces });
         }
         file
     }
@@ -109,6 +137,7 @@ mod tests {
             r#"{"wwan*":{"period":1793491200,"used":7,"boot":"b","seen":{"wwan0":{"index":3,"bytes":9}}}}"#;
         let mut file = UsageFile::parse(old.as_bytes(), "b").unwrap();
         assert_eq!((file.boot.as_str(), file.usages["wwan*"].used), ("b", 7));
+        assert!(file.usages["wwan*"].interfaces.contains("wwan0"));
         assert_eq!(record(&mut file, "wwan0", 3, 12), Some(3));
         assert!(UsageFile::parse(b"{\"wwan*\":{}}", "b").is_err());
     }

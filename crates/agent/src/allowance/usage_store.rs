@@ -67,6 +67,12 @@ impl UsageStore {
         Ok(Self { zone, file, clock, changed: false, saved: None, store })
     }
 
+    /// Follows the rules of a configuration: a rule with a new pattern continues the usage of those
+    /// that are gone, if it applies to their interfaces.
+    pub fn follow_rules(&mut self, rules: &[InterfaceRule]) {
+        self.changed |= self.file.follow_rules(rules);
+    }
+
     /// Updates the time by the wall clock and the time since boot, both in seconds.
     pub fn update_clock(&mut self, wall: i64, uptime: i64) {
         self.file.clock = (self.clock.update(wall, uptime), uptime);
@@ -88,6 +94,7 @@ impl UsageStore {
         if usage.advance(allowance, now, &self.zone, |at| self.clock.has_jumped_over(at)) {
             info!(interfaces = rule.pattern, "a new {} of the allowance starts", allowance.period.name());
         }
+        usage.interfaces.insert(name.to_owned());
         usage.used = usage.used.saturating_add(carried.unwrap_or(0));
         self.changed |= carried != Some(0) || usage.period != period;
     }
@@ -195,6 +202,35 @@ mod tests {
         assert_eq!(used(&usage), 1_000, "the kernel's counters supply the difference");
     }
 
+    fn rule_of(pattern: &str) -> InterfaceRule {
+        InterfaceRule { pattern: pattern.to_owned(), ..rule() }
+    }
+
+    #[test]
+    fn changed_pattern_continues_the_usage_of_its_interfaces() {
+        let mut usage = UsageStore::open("boot", Zone::default(), None, (NOW, 50)).unwrap();
+        let (all, one, other) = (rule_of("wwan*"), rule_of("wwan0"), rule_of("wlan*"));
+        let used = |usage: &UsageStore, rule| usage.of(rule).map(|(_, usage)| usage.used);
+        usage.count(&all, "wwan0", reading(3, 1_000));
+        usage.count(&all, "wwan0", reading(3, 1_700));
+        usage.follow_rules(&[other.clone(), one.clone()]);
+        usage.count(&one, "wwan0", reading(3, 2_000));
+        assert_eq!((used(&usage, &one), used(&usage, &all)), (Some(1_000), None));
+        // A pattern that nothing replaces stays stored.
+        usage.follow_rules(&[other]);
+        usage.follow_rules(std::slice::from_ref(&one));
+        assert_eq!(used(&usage, &one), Some(1_000));
+        // An earlier rule with a usage of its own applies to the interface.
+        usage.follow_rules(&[one.clone(), all.clone()]);
+        assert_eq!((used(&usage, &one), used(&usage, &all)), (Some(1_000), None));
+        // Two rules become one.
+        usage.count(&all, "wwan1", reading(4, 10));
+        usage.count(&all, "wwan1", reading(4, 15));
+        let both = rule_of("wwan?");
+        usage.follow_rules(std::slice::from_ref(&both));
+        assert_eq!(used(&usage, &both), Some(1_005));
+    }
+
     /// A usage store with a state directory, sampled every ten seconds.
     struct Device {
         folder: tempfile::TempDir,
@@ -298,7 +334,7 @@ mod tests {
     #[test]
     fn interface_renamed_to_a_name_of_another_rule_is_counted_once() {
         let mut usage = UsageStore::open("boot", Zone::default(), None, (NOW, 50)).unwrap();
-        let wifi = InterfaceRule { pattern: "wlan*".to_owned(), ..rule() };
+        let wifi = rule_of("wlan*");
         usage.count(&rule(), "wwan0", reading(2, 10));
         usage.count(&wifi, "wlan0", reading(3, 1_000));
         usage.count(&wifi, "wlan0", reading(3, 1_500));
