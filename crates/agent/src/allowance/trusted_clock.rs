@@ -2,8 +2,8 @@
 //!
 //! A wall clock that jumps is believed only after it has stood by its new time for
 //! `CONFIRMATION_S`. Until then time continues from before the jump at the pace of the clock
-//! since boot. So a jump ahead and back neither starts a period nor resets one. A clock that is
-//! ahead at boot is the exception: it is corrected at once.
+//! since boot. So a jump ahead and back neither starts a period nor resets one. A clock that was
+//! ahead at boot is the exception: within the first hour its correction is believed at once.
 
 use super::EARLIEST_VALID_TIME;
 
