@@ -1,6 +1,7 @@
 //! Targets of the agent: its configuration, and its own state files.
 
-use agent::allowance::usage_store::UsageStore;
+use agent::allowance::counters::{CounterBytes, CounterReading};
+use agent::allowance::usage_file::UsageFile;
 use agent::allowance::{Allowance, CapAction, Period, Zone};
 use agent::config::Config;
 use agent::journal::Journal;
@@ -31,11 +32,11 @@ pub fn agent_state(bytes: &[u8]) {
         assert_eq!(Journal::parse(&journal.to_bytes()), Ok(journal.clone()));
         journal.undo_steps(&[], linux::pm::Limits::default());
     }
-    if let Ok(usages) = UsageStore::parse(bytes) {
-        for mut usage in usages.into_values() {
-            let before = usage.used;
-            usage.count("boot", "wwan0", 3, 1000);
-            assert!(usage.used >= before);
+    if let Ok(mut file) = UsageFile::parse(bytes, "boot") {
+        file.enter_boot("boot");
+        let bytes = CounterBytes::Directions(1000, 0);
+        file.counters.record("wwan0", CounterReading { index: 3, bytes });
+        for usage in file.usages.values_mut() {
             let allowance = Allowance {
                 data: units::Bytes::new(5),
                 period: Period::Month { from: 31 },
@@ -45,6 +46,7 @@ pub fn agent_state(bytes: &[u8]) {
             usage.advance(&allowance, next, &Zone::default(), |_| false);
             assert!(usage.period <= next);
         }
+        assert_eq!(UsageFile::parse(&file.to_bytes(), "boot"), Ok(file));
     }
 }
 

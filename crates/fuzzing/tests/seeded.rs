@@ -12,7 +12,7 @@ fn env_number(name: &str, default: u64) -> u64 {
 }
 
 /// Texts, mostly valid, from which mutations start.
-const TEXTS: [&str; 25] = [
+const TEXTS: [&str; 26] = [
     include_str!("../../../scenarios/emtcp-paper.toml"),
     include_str!("../../../scenarios/shared-cells.toml"),
     include_str!("../../../scenarios/generated-channel.toml"),
@@ -38,6 +38,7 @@ const TEXTS: [&str; 25] = [
     agent::config::EXAMPLE,
     r#"{"version":1,"place":{"boot":"b","namespace":7},"added":["10.1.0.2"],"before":[{"id":1,"address":"fd00::1","port":0,"device":2,"flags":6,"removed":true}],"limits":[[2,0],[3,0]]}"#,
     r#"{"wwan*":{"period":1793491200,"used":12,"boot":"b","seen":{"wwan0":{"index":3,"bytes":15}}}}"#,
+    r#"{"boot":"b","clock":[1795824000,50],"counters":{"wwan0":{"index":3,"bytes":[15,7]}},"usages":{"wwan*":{"period":1793491200,"used":12,"by_jump":true,"at_jump":5,"others":{"1790812800":{"used":3,"by_jump":false,"at_jump":0}},"interfaces":["wwan0"]}}}"#,
 ];
 
 fn corpus() -> Vec<Vec<u8>> {

@@ -1,22 +1,22 @@
 //! Data allowances: traffic limits of interfaces per period.
 //!
 //! Functions take the time as an argument, in seconds since 1970; [`trusted_clock`] guards it
-//! against jumps. Kernel counters restart with the
-//! interface and with the machine. The last reading of each is stored, so traffic while no agent
-//! runs is counted by the next one.
+//! against jumps.
 
 use jiff::civil::{Date, Weekday};
 use jiff::fmt::strtime;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 use strum::{EnumString, IntoStaticStr};
 use units::{Bytes, Duration};
 
 pub mod cap_gate;
+pub mod counters;
 pub mod trusted_clock;
+pub mod usage_file;
 pub mod usage_store;
 
 /// First of January 2024, in seconds since 1970. A clock before that has not been set yet.
@@ -177,21 +177,13 @@ pub struct Usage {
     /// Bytes used in the period.
     pub used: u64,
     /// The clock jumped into the period.
-    #[serde(default)]
     pub by_jump: bool,
-    /// `used` at the last jump into it. Older files do not contain it.
-    #[serde(default)]
+    /// `used` at the last jump into it.
     pub at_jump: u64,
     /// Traffic of other periods, by their start.
-    #[serde(default)]
     pub others: BTreeMap<i64, OtherPeriod>,
-    /// Boot ID of the stored counters and of `clock`.
-    pub boot: String,
-    /// Trusted time, and the uptime at which it was read.
-    #[serde(default)]
-    pub clock: (i64, i64),
-    /// Last counter reading, by interface name.
-    pub seen: BTreeMap<String, CounterReading>,
+    /// Names of the interfaces that it was counted on.
+    pub interfaces: BTreeSet<String>,
 }
 
 /// Traffic of a period that is not the current one.
@@ -202,7 +194,7 @@ pub struct OtherPeriod {
     pub used: u64,
     /// The clock jumped into the period.
     pub by_jump: bool,
-    /// `used` at the last jump into it.
+    /// `used` at the last jump into it. Older files do not contain it.
     #[serde(default)]
     pub at_jump: u64,
 }
@@ -212,16 +204,6 @@ impl OtherPeriod {
     fn since_jump(&self) -> u64 {
         if self.by_jump { self.used.saturating_sub(self.at_jump) } else { 0 }
     }
-}
-
-/// A counter reading of an interface.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct CounterReading {
-    /// Interface index; a different index is a different interface.
-    pub index: u32,
-    /// Bytes received and sent.
-    pub bytes: u64,
 }
 
 impl Usage {
@@ -240,6 +222,11 @@ impl Usage {
             self.period = start;
             return false;
         }
+        if self.has_changed_calendar(allowance.period, start, zone) {
+            self.period = start;
+            self.others.clear();
+            return false;
+        }
         if start > self.period {
             let is_new = !self.others.contains_key(&start);
             self.go_ahead(start, has_jumped_over(start));
@@ -249,6 +236,13 @@ impl Usage {
             self.go_back(start);
         }
         false
+    }
+
+    /// True when another zone or another first day applied at the start of the period, and `start`
+    /// is less than one period away from it.
+    fn has_changed_calendar(&self, period: Period, start: i64, zone: &Zone) -> bool {
+        let length = period.next(start, zone).abs_diff(start);
+        period.start(self.period, zone) != self.period && start.abs_diff(self.period) < length
     }
 
     /// The clock has reached a later period. If it jumped there and had been set back before, the
@@ -303,28 +297,18 @@ impl Usage {
         }
     }
 
-    /// Counts a counter reading. The first reading of an unknown interface counts nothing, because
-    /// the period of that traffic is unknown.
-    pub fn count(&mut self, boot: &str, name: &str, index: u32, bytes: u64) {
-        if self.boot != boot {
-            // All counters restarted at zero with the machine.
-            for seen in self.seen.values_mut() {
-                *seen = CounterReading { index: 0, bytes: 0 };
-            }
-            boot.clone_into(&mut self.boot);
+    /// Adds the usage of another rule. An earlier period than that of the other one is dropped.
+    #[must_use]
+    pub fn merge(mut self, mut other: Self) -> Self {
+        if self.period < other.period {
+            std::mem::swap(&mut self, &mut other);
         }
-        let now = CounterReading { index, bytes };
-        // A renamed interface keeps its index and its counters.
-        let renamed = self.seen.iter().find(|(known, seen)| seen.index == index && *known != name);
-        let renamed = renamed.map(|(known, _)| known.clone()).and_then(|known| self.seen.remove(&known));
-        let Some(before) = renamed.or(self.seen.get(name).copied()) else {
-            self.seen.insert(name.to_owned(), now);
-            return;
-        };
-        self.seen.insert(name.to_owned(), now);
-        let carried =
-            if before.index == index && bytes >= before.bytes { bytes - before.bytes } else { bytes };
-        self.used = self.used.saturating_add(carried);
+        if self.period == other.period {
+            self.used = self.used.saturating_add(other.used);
+            self.at_jump = self.at_jump.saturating_add(other.at_jump);
+        }
+        self.interfaces.append(&mut other.interfaces);
+        self
     }
 
     /// Remaining allowance.

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 const UTC: &Zone = &Zone(TimeZone::UTC);
 const DAY: i64 = 86_400;
 
-fn at(year: i16, month: i8, day: i8, hour: i64) -> i64 {
+pub(super) fn at(year: i16, month: i8, day: i8, hour: i64) -> i64 {
     UTC.midnight(Date::constant(year, month, day)) + hour * 3600
 }
 
@@ -47,36 +47,6 @@ fn five_gb() -> Allowance {
 }
 
 #[test]
-fn counter_resets_lose_no_traffic() {
-    let mut usage = Usage::default();
-    usage.count("boot", "wwan0", 3, 1_000);
-    assert_eq!(usage.used, 0, "first reading");
-    usage.count("boot", "wwan0", 3, 1_500);
-    usage.count("boot", "wwan0", 9, 200);
-    assert_eq!(usage.used, 700, "new interface of the same name");
-    usage.count("boot", "wwan0", 9, 50);
-    assert_eq!(usage.used, 750, "reset by the driver");
-    usage.count("boot", "wwan1", 10, 99);
-    assert_eq!(usage.used, 750);
-    usage.count("next boot", "wwan0", 9, 60);
-    assert_eq!(usage.used, 810, "everything since boot");
-    usage.count("next boot", "wwan0", 9, 61);
-    assert_eq!(usage.used, 811);
-}
-
-#[test]
-fn traffic_without_agent_is_counted_by_the_next() {
-    let mut usage = Usage::default();
-    usage.count("boot", "wwan0", 3, 1_000);
-    usage.count("boot", "wwan0", 3, 2_000);
-    let kept = serde_json::to_vec(&usage).unwrap();
-    let mut next: Usage = serde_json::from_slice(&kept).unwrap();
-    assert_eq!(next, usage);
-    next.count("boot", "wwan0", 3, 7_000);
-    assert_eq!(next.used, 6_000);
-}
-
-#[test]
 fn new_period_resets_usage_unless_clock_is_wrong() {
     let mut usage = Usage { used: 700, ..Usage::default() };
     let allowance = five_gb();
@@ -98,6 +68,28 @@ fn new_period_resets_usage_unless_clock_is_wrong() {
     early.used = 40;
     assert!(!early.advance(&allowance, at(2026, 11, 22, 0), UTC, |_| false));
     assert_eq!(early.used, 40);
+}
+
+#[test]
+fn changed_zone_or_first_day_keeps_the_usage_of_the_present_period() {
+    let (now, november) = (at(2026, 11, 28, 12), at(2026, 11, 1, 0));
+    let month = |from| Allowance { period: Period::Month { from }, ..five_gb() };
+    for (from, zone) in [(1, "+01:00"), (1, "-05:00"), (1, "Asia/Tokyo"), (15, "+00:00"), (29, "+00:00")] {
+        let zone: Zone = zone.parse().unwrap();
+        let (allowance, before) = (month(from), OtherPeriod::default());
+        let others = [(at(2026, 10, 1, 0), before)].into();
+        let mut usage = Usage { used: 700, period: november, others, ..Usage::default() };
+        // The clock is not set yet.
+        usage.advance(&allowance, 1_000, &zone, |_| false);
+        assert!(!usage.advance(&allowance, now, &zone, |_| false), "from {from}, {zone:?}");
+        let start = allowance.period.start(now, &zone);
+        assert_eq!((usage.used, usage.period, usage.others.len()), (700, start, 0), "from {from}, {zone:?}");
+        assert!(usage.advance(&allowance, allowance.period.next(start, &zone), &zone, |_| false));
+        assert_eq!(usage.used, 0, "from {from}, {zone:?}");
+    }
+    let mut usage = Usage { used: 700, period: at(2026, 8, 1, 0), ..Usage::default() };
+    assert!(usage.advance(&month(15), now, UTC, |_| false));
+    assert_eq!(usage.used, 0, "August is over by any calendar");
 }
 
 #[test]
@@ -135,7 +127,7 @@ fn period_that_a_wrong_clock_began_is_merged_when_it_is_set_back() {
 }
 
 /// Advances to `now` by a jump of the clock, then uses `bytes`.
-fn jump(usage: &mut Usage, now: i64, bytes: u64) -> u64 {
+pub(super) fn jump(usage: &mut Usage, now: i64, bytes: u64) -> u64 {
     usage.advance(&five_gb(), now, UTC, |_| true);
     usage.used += bytes;
     usage.used
@@ -168,27 +160,6 @@ fn traffic_at_a_wrong_clock_moves_to_the_right_period_once() {
     assert_eq!(jump(&mut usage, at(2026, 12, 3, 0), 2), 2, "December");
 }
 
-#[test]
-fn usage_of_earlier_versions_is_read() {
-    let old = r#"{"period":1900000000,"used":20,"by_jump":true,"boot":"b","clock":[1,2],"seen":{},
-        "others":{"1793491200":{"used":700,"by_jump":false}}}"#;
-    let mut usage: Usage = serde_json::from_str(old).unwrap();
-    assert_eq!(jump(&mut usage, at(2026, 11, 22, 0), 0), 720);
-    let old = r#"{"period":1793491200,"used":7,"boot":"b","seen":{"wwan0":{"index":3,"bytes":9}}}"#;
-    assert_eq!(serde_json::from_str::<Usage>(old).unwrap().used, 7);
-}
-
-#[test]
-fn renamed_interface_is_counted_once() {
-    let mut usage = Usage::default();
-    usage.count("boot", "wwan0", 3, 1_000);
-    usage.count("boot", "wwan0", 3, 1_500);
-    usage.count("boot", "wwan7", 3, 1_600);
-    assert_eq!(usage.used, 600);
-    usage.count("boot", "wwan0", 3, 1_700);
-    assert_eq!(usage.used, 700);
-}
-
 proptest! {
     #[test]
     fn period_contains_its_time(
@@ -207,25 +178,5 @@ proptest! {
         prop_assert_eq!(period.start(start, zone), start);
         prop_assert_eq!(period.start(next - 1, zone), start);
         prop_assert!((DAY..=31 * DAY).contains(&(next - start)));
-    }
-
-    #[test]
-    fn usage_is_the_sum_of_counter_increments(
-        readings in prop::collection::vec((0_u32..3, any::<u64>(), any::<bool>()), 0..50),
-    ) {
-        let mut usage = Usage::default();
-        let (mut last, mut expected) = (None, 0_u64);
-        for (index, bytes, rebooted) in readings {
-            usage.count(if rebooted { "a" } else { "b" }, "w", index, bytes);
-            expected = expected.saturating_add(match last {
-                None => 0,
-                Some((before, boot, interface))
-                    if boot == rebooted && interface == index && bytes >= before => bytes - before,
-                // Counters restart with the machine, the interface or its driver.
-                Some(_) => bytes,
-            });
-            last = Some((bytes, rebooted, index));
-            prop_assert_eq!(usage.used, expected);
-        }
     }
 }

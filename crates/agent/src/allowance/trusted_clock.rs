@@ -2,7 +2,8 @@
 //!
 //! A wall clock that jumps is believed only after it has stood by its new time for
 //! `CONFIRMATION_S`. Until then time continues from before the jump at the pace of the clock
-//! since boot. So a jump ahead and back neither starts a period nor resets one.
+//! since boot. So a jump ahead and back neither starts a period nor resets one. A clock that was
+//! ahead at boot is the exception: within the first hour its correction is believed at once.
 
 use super::EARLIEST_VALID_TIME;
 
@@ -25,9 +26,11 @@ pub struct TrustedClock {
 
 impl TrustedClock {
     /// Starts from the wall clock at `uptime` seconds after boot. `known` is the latest civil time
-    /// known from before: a wall clock behind it has not been set yet.
+    /// known from before, or 0: a wall clock behind it has not been set yet. A wall clock ahead of
+    /// it may be wrong, so it is believed at once if it is set back within the first hour of the boot.
     pub fn new(wall: i64, uptime: i64, known: i64) -> Self {
-        Self { offset: wall.max(known).saturating_sub(uptime), candidate: None, jump: None }
+        let jump = (known > 0 && known < wall).then_some((known, wall));
+        Self { offset: wall.max(known).saturating_sub(uptime), candidate: None, jump }
     }
 
     /// Continues a clock of the same boot, which showed `time` at `uptime`.
@@ -42,21 +45,30 @@ impl TrustedClock {
         if wall < EARLIEST_VALID_TIME {
             return before;
         }
-        if before < EARLIEST_VALID_TIME {
-            // The clock has been set for the first time since boot.
+        // Below the earliest valid time, the clock is set for the first time since boot.
+        if before < EARLIEST_VALID_TIME || is_close(offset, self.offset) {
             (self.offset, self.candidate) = (offset, None);
-        } else if is_close(offset, self.offset) {
+        } else if self.is_boot_correction(wall, uptime) || self.is_confirmed(offset, uptime) {
             (self.offset, self.candidate) = (offset, None);
-        } else {
-            let (_, since) = *self.candidate.get_or_insert((offset, uptime));
-            if self.candidate.is_some_and(|(seen, _)| !is_close(seen, offset)) {
-                self.candidate = Some((offset, uptime));
-            } else if uptime - since >= CONFIRMATION_S {
-                (self.offset, self.candidate) = (offset, None);
-                self.jump = Some((before, wall));
-            }
+            self.jump = Some((before, wall));
         }
         self.time(uptime)
+    }
+
+    /// True when a clock that was ahead at boot is set back, to a time after the known one.
+    fn is_boot_correction(&self, wall: i64, uptime: i64) -> bool {
+        let is_after_known = self.jump.is_some_and(|(known, _)| known <= wall);
+        uptime < CONFIRMATION_S && is_after_known && wall < self.time(uptime)
+    }
+
+    /// True when the wall clock has stood by the same jump for `CONFIRMATION_S`.
+    fn is_confirmed(&mut self, offset: i64, uptime: i64) -> bool {
+        let (seen, since) = *self.candidate.get_or_insert((offset, uptime));
+        if !is_close(seen, offset) {
+            self.candidate = Some((offset, uptime));
+            return false;
+        }
+        uptime - since >= CONFIRMATION_S
     }
 
     /// Trusted time at `uptime` seconds after boot.
@@ -106,6 +118,20 @@ mod tests {
         // At the start of a boot the clock may lie behind the time of the last run.
         let mut clock = TrustedClock::new(NOW - YEAR, 5, NOW);
         assert_eq!(clock.update(NOW - YEAR + 1, 6), NOW + 1);
+    }
+
+    #[test]
+    fn clock_ahead_at_boot_is_set_back_at_once_but_not_before_the_known_time() {
+        let boot = || TrustedClock::new(NOW + YEAR, 100, NOW);
+        let mut clock = boot();
+        assert!(clock.has_jumped_over(NOW + 10));
+        assert_eq!(clock.update(NOW - 10, 110), NOW + YEAR + 10, "before the known time");
+        assert_eq!(clock.update(NOW + 50, 150), NOW + 50);
+        assert_eq!(clock.update(NOW + 20, 3000), NOW + 2900, "only once");
+        let mut late = boot();
+        assert_eq!(late.update(NOW + 3600, 3700), NOW + YEAR + 3600, "more than an hour after boot");
+        let mut first = TrustedClock::new(NOW, 100, 0);
+        assert_eq!(first.update(NOW - YEAR, 110), NOW + 10, "no known time");
     }
 
     proptest! {

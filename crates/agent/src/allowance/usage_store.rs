@@ -1,11 +1,12 @@
 //! Usage of all allowances, kept in the state directory.
 
+use super::counters::CounterReading;
 use super::trusted_clock::TrustedClock;
+use super::usage_file::UsageFile;
 use super::{Allowance, Usage, Zone};
 use crate::Error;
 use crate::config::InterfaceRule;
 use crate::store::Store;
-use std::collections::BTreeMap;
 use std::rc::Rc;
 use tracing::{info, warn};
 use units::{Bytes, Duration, Instant};
@@ -19,13 +20,10 @@ const SAVE_INTERVAL: Duration = Duration::from_secs(5);
 /// Usage of every rule with an allowance.
 #[derive(Debug)]
 pub struct UsageStore {
-    boot: String,
     zone: Zone,
-    /// Keyed by the pattern of the rule.
-    usages: BTreeMap<String, Usage>,
+    /// Content of the file, up to date.
+    file: UsageFile,
     clock: TrustedClock,
-    /// Trusted time and uptime at the last update.
-    now: (i64, i64),
     /// There are unsaved changes.
     changed: bool,
     /// Time of the last attempt to save.
@@ -40,76 +38,70 @@ impl UsageStore {
     /// # Errors
     /// Fails when the file cannot be read. Invalid content is renamed and replaced.
     pub fn open(
-        boot: String,
+        boot: &str,
         zone: Zone,
         store: Option<Rc<Store>>,
         (wall, uptime): (i64, i64),
     ) -> Result<Self, Error> {
         let kept = store.as_ref().map(|store| store.read(FILE_NAME)).transpose();
         let kept = kept.map_err(|error| Error::state(FILE_NAME, error))?.flatten();
-        let usages = match kept.map(|bytes| Self::parse(&bytes)) {
-            Some(Ok(usages)) => usages,
+        let mut file = match kept.map(|bytes| UsageFile::parse(&bytes, boot)) {
+            Some(Ok(file)) => file,
             Some(Err(why)) => {
                 warn!("cannot read the stored usage ({why}): counting restarts; the file was renamed");
                 if let Some(store) = &store {
                     store.rename_unreadable(FILE_NAME);
                 }
-                BTreeMap::new()
+                UsageFile::default()
             }
-            None => BTreeMap::new(),
+            None => UsageFile::default(),
         };
-        let clock = usages
-            .values()
-            .filter(|usage| usage.boot == boot && usage.clock.0 > 0)
-            .max_by_key(|usage| usage.clock.1)
-            .map_or_else(
-                || {
-                    TrustedClock::new(
-                        wall,
-                        uptime,
-                        usages.values().map(|usage| usage.clock.0).max().unwrap_or(0),
-                    )
-                },
-                |usage| TrustedClock::resumed(usage.clock.0, usage.clock.1),
-            );
-        let now = (clock.time(uptime), uptime);
-        Ok(Self { boot, zone, usages, clock, now, changed: false, saved: None, store })
+        let (time, read_at) = file.clock;
+        let clock = if file.boot == boot && time > 0 {
+            TrustedClock::resumed(time, read_at)
+        } else {
+            TrustedClock::new(wall, uptime, time)
+        };
+        file.enter_boot(boot);
+        file.clock = (clock.time(uptime), uptime);
+        Ok(Self { zone, file, clock, changed: false, saved: None, store })
     }
 
-    /// Parses the stored form.
-    ///
-    /// # Errors
-    /// Returns a description of the defect.
-    pub fn parse(bytes: &[u8]) -> Result<BTreeMap<String, Usage>, String> {
-        serde_json::from_slice(bytes).map_err(|error| error.to_string())
+    /// Follows the rules of a configuration: a rule with a new pattern continues the usage of those
+    /// that are gone, if it applies to their interfaces.
+    pub fn follow_rules(&mut self, rules: &[InterfaceRule]) {
+        self.changed |= self.file.follow_rules(rules);
     }
 
     /// Updates the time by the wall clock and the time since boot, both in seconds.
     pub fn update_clock(&mut self, wall: i64, uptime: i64) {
-        self.now = (self.clock.update(wall, uptime), uptime);
+        self.file.clock = (self.clock.update(wall, uptime), uptime);
     }
 
     /// Trusted time, in seconds since 1970.
     pub const fn now(&self) -> i64 {
-        self.now.0
+        self.file.clock.0
     }
 
-    /// Counts a counter reading of an interface.
-    pub fn count(&mut self, rule: &InterfaceRule, name: &str, index: u32, bytes: u64) {
+    /// Counts a counter reading of an interface for its rule.
+    pub fn count(&mut self, rule: &InterfaceRule, name: &str, reading: CounterReading) {
+        let carried = self.file.counters.record(name, reading);
+        let now = self.now();
         let Some(allowance) = &rule.allowance else { return };
-        let usage = self.usages.entry(rule.pattern.clone()).or_default();
-        let before = (usage.used, usage.period, usage.seen.len());
-        usage.count(&self.boot, name, index, bytes);
-        usage.clock = self.now;
-        if usage.advance(allowance, self.now.0, &self.zone, |at| self.clock.has_jumped_over(at)) {
+        let usage = self.file.usages.entry(rule.pattern.clone()).or_default();
+        let period = usage.period;
+        // First the period: traffic without agent counts in the present one.
+        if usage.advance(allowance, now, &self.zone, |at| self.clock.has_jumped_over(at)) {
             info!(interfaces = rule.pattern, "a new {} of the allowance starts", allowance.period.name());
         }
-        self.changed |= before != (usage.used, usage.period, usage.seen.len());
+        usage.interfaces.insert(name.to_owned());
+        usage.used = usage.used.saturating_add(carried.unwrap_or(0));
+        self.changed |= carried != Some(0) || usage.period != period;
     }
 
     /// Allowance and usage of a rule; `None` without an allowance.
     pub fn of<'a>(&'a self, rule: &'a InterfaceRule) -> Option<(&'a Allowance, &'a Usage)> {
-        rule.allowance.as_ref().zip(self.usages.get(&rule.pattern))
+        rule.allowance.as_ref().zip(self.file.usages.get(&rule.pattern))
     }
 
     /// Remaining allowance; `None` without a limit.
@@ -131,8 +123,8 @@ impl UsageStore {
         let is_due = urgent || self.saved.is_none_or(|at| now.since(at) >= SAVE_INTERVAL);
         let store = self.store.as_ref().filter(|_| self.changed && is_due)?;
         self.saved = Some(now);
-        let bytes = serde_json::to_vec(&self.usages).unwrap_or_default();
-        let written = store.write(FILE_NAME, &bytes).map_err(|error| Error::state(FILE_NAME, error));
+        let written =
+            store.write(FILE_NAME, &self.file.to_bytes()).map_err(|error| Error::state(FILE_NAME, error));
         self.changed = written.is_err();
         Some(written)
     }
@@ -141,12 +133,14 @@ impl UsageStore {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::allowance::counters::CounterBytes;
     use crate::allowance::{CapAction, Period};
     use policy::InterfaceKind;
 
     /// 28 November 2026, 00:00 UTC.
     const NOW: i64 = 1_795_824_000;
     const NOVEMBER: i64 = 1_793_491_200;
+    const DECEMBER: i64 = NOVEMBER + 30 * 86_400;
 
     fn rule() -> InterfaceRule {
         let allowance = Allowance {
@@ -158,6 +152,10 @@ mod tests {
         InterfaceRule { pattern, kind: InterfaceKind::Lte, profile: None, allowance: Some(allowance) }
     }
 
+    fn reading(index: u32, bytes: u64) -> CounterReading {
+        CounterReading { index, bytes: CounterBytes::Directions(bytes, 0) }
+    }
+
     fn used(usage: &UsageStore) -> u64 {
         usage.of(&rule()).map_or(0, |(_, usage)| usage.used)
     }
@@ -165,13 +163,13 @@ mod tests {
     #[test]
     fn jump_of_the_clock_neither_loses_nor_resets_the_usage() {
         for jump in [3600, 4 * 86_400, 365 * 86_400, -3600, -365 * 86_400] {
-            let mut usage = UsageStore::open("boot".to_owned(), Zone::default(), None, (NOW, 50)).unwrap();
+            let mut usage = UsageStore::open("boot", Zone::default(), None, (NOW, 50)).unwrap();
             let mut sent = 0;
             // Every minute for three hours; the clock is wrong in the second half hour.
             for minute in 0..180 {
                 let wrong = if (30..60).contains(&minute) { jump } else { 0 };
                 usage.update_clock(NOW + 60 * minute + wrong, 50 + 60 * minute);
-                usage.count(&rule(), "wwan0", 3, 1_000 + sent);
+                usage.count(&rule(), "wwan0", reading(3, 1_000 + sent));
                 assert_eq!(used(&usage), sent, "minute {minute} after a jump of {jump} s");
                 sent += 10;
             }
@@ -183,25 +181,54 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let open = |wall, uptime| {
             let store = Rc::new(Store::lock(&folder.path().join("state")).unwrap());
-            UsageStore::open("boot".to_owned(), Zone::default(), Some(store), (wall, uptime)).unwrap()
+            UsageStore::open("boot", Zone::default(), Some(store), (wall, uptime)).unwrap()
         };
         let mut usage = open(NOW, 50);
         usage.update_clock(NOW, 50);
-        usage.count(&rule(), "wwan0", 3, 1_000);
-        usage.count(&rule(), "wwan0", 3, 1_700);
+        usage.count(&rule(), "wwan0", reading(3, 1_000));
+        usage.count(&rule(), "wwan0", reading(3, 1_700));
         assert!(usage.save(Instant::ZERO, true).unwrap().is_ok());
         // A directory in place of the file that is written: as a full disk, without its size.
         let blocker = folder.path().join("state/allowances.json.new");
         std::fs::create_dir(&blocker).unwrap();
-        usage.count(&rule(), "wwan0", 3, 1_900);
+        usage.count(&rule(), "wwan0", reading(3, 1_900));
         assert!(usage.save(Instant::from_secs(1), true).unwrap().is_err());
         assert!(usage.save(Instant::from_secs(2), false).is_none(), "not at every sample");
         std::fs::remove_dir(&blocker).unwrap();
         drop(usage);
         let mut usage = open(NOW + 365 * 86_400, 60);
         usage.update_clock(NOW + 365 * 86_400, 60);
-        usage.count(&rule(), "wwan0", 3, 2_000);
+        usage.count(&rule(), "wwan0", reading(3, 2_000));
         assert_eq!(used(&usage), 1_000, "the kernel's counters supply the difference");
+    }
+
+    fn rule_of(pattern: &str) -> InterfaceRule {
+        InterfaceRule { pattern: pattern.to_owned(), ..rule() }
+    }
+
+    #[test]
+    fn changed_pattern_continues_the_usage_of_its_interfaces() {
+        let mut usage = UsageStore::open("boot", Zone::default(), None, (NOW, 50)).unwrap();
+        let (all, one, other) = (rule_of("wwan*"), rule_of("wwan0"), rule_of("wlan*"));
+        let used = |usage: &UsageStore, rule| usage.of(rule).map(|(_, usage)| usage.used);
+        usage.count(&all, "wwan0", reading(3, 1_000));
+        usage.count(&all, "wwan0", reading(3, 1_700));
+        usage.follow_rules(&[other.clone(), one.clone()]);
+        usage.count(&one, "wwan0", reading(3, 2_000));
+        assert_eq!((used(&usage, &one), used(&usage, &all)), (Some(1_000), None));
+        // A pattern that nothing replaces stays stored.
+        usage.follow_rules(&[other]);
+        usage.follow_rules(std::slice::from_ref(&one));
+        assert_eq!(used(&usage, &one), Some(1_000));
+        // An earlier rule with a usage of its own applies to the interface.
+        usage.follow_rules(&[one.clone(), all.clone()]);
+        assert_eq!((used(&usage, &one), used(&usage, &all)), (Some(1_000), None));
+        // Two rules become one.
+        usage.count(&all, "wwan1", reading(4, 10));
+        usage.count(&all, "wwan1", reading(4, 15));
+        let both = rule_of("wwan?");
+        usage.follow_rules(std::slice::from_ref(&both));
+        assert_eq!(used(&usage, &both), Some(1_005));
     }
 
     /// A usage store with a state directory, sampled every ten seconds.
@@ -224,7 +251,7 @@ mod tests {
                 assert!(usage.save(Instant::ZERO, true).is_none_or(|saved| saved.is_ok()));
             }
             let store = Rc::new(Store::lock(&self.folder.path().join("state")).unwrap());
-            let usage = UsageStore::open(boot.to_owned(), zone.clone(), Some(store), (wall, uptime));
+            let usage = UsageStore::open(boot, zone.clone(), Some(store), (wall, uptime));
             (self.usage, self.uptime) = (Some(usage.unwrap()), uptime);
         }
 
@@ -241,11 +268,11 @@ mod tests {
         fn sample(&mut self, wall: i64, uptime: i64) {
             let usage = self.usage.as_mut().unwrap();
             usage.update_clock(wall, uptime);
-            usage.count(&rule(), "wwan0", 3, self.bytes);
+            usage.count(&rule(), "wwan0", reading(3, self.bytes));
         }
 
         fn period(&self) -> i64 {
-            self.usage.as_ref().unwrap().usages["wwan*"].period
+            self.usage.as_ref().unwrap().file.usages["wwan*"].period
         }
 
         fn used(&self) -> u64 {
@@ -277,5 +304,42 @@ mod tests {
             assert_eq!(device.run(wrong, 4000), 9_000_120_000, "again");
             assert_eq!(device.run(NOW + 13_000, 4000), 9_000_160_000, "corrected again");
         }
+    }
+
+    #[test]
+    fn traffic_without_agent_counts_in_the_period_in_which_the_next_one_starts() {
+        let mut device = device_in_november();
+        device.bytes += 5_000;
+        let days = 4 * 86_400;
+        device.restart("first", &Zone::default(), (NOW + days, 20 + days));
+        device.sample(NOW + days, 20 + days);
+        assert_eq!((device.used(), device.period()), (5_000, DECEMBER));
+        let mut device = device_in_november();
+        device.boot("second", NOW + days);
+        assert_eq!((device.run(NOW + days, 10), device.period()), (100, DECEMBER), "since boot");
+    }
+
+    #[test]
+    fn clock_ahead_at_boot_is_corrected_at_once_without_loss() {
+        let wrong = NOW + 400 * 86_400;
+        let mut device = device_in_november();
+        device.boot("second", wrong);
+        assert_eq!(device.run(wrong, 600), 6_000);
+        assert_eq!(device.run(NOW + 1_000, 10), 9_000_006_100);
+        assert_eq!(device.period(), NOVEMBER);
+        assert_eq!(device.run(wrong + 2_000, 3_000), 9_000_036_100, "ahead again");
+        assert_eq!(device.run(NOW + 5_000, 4_000), 9_000_076_100, "and back");
+    }
+
+    #[test]
+    fn interface_renamed_to_a_name_of_another_rule_is_counted_once() {
+        let mut usage = UsageStore::open("boot", Zone::default(), None, (NOW, 50)).unwrap();
+        let wifi = rule_of("wlan*");
+        usage.count(&rule(), "wwan0", reading(2, 10));
+        usage.count(&wifi, "wlan0", reading(3, 1_000));
+        usage.count(&wifi, "wlan0", reading(3, 1_500));
+        usage.count(&rule(), "wwan0", reading(3, 1_600));
+        assert_eq!(used(&usage), 100);
+        assert_eq!(usage.of(&wifi).unwrap().1.used, 500);
     }
 }

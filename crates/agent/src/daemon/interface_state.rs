@@ -1,6 +1,7 @@
 //! State of one managed interface.
 
 use crate::allowance::cap_gate::CapGate;
+use crate::allowance::counters::{CounterBytes, CounterReading, increment};
 use crate::config::InterfaceRule;
 use crate::energy::{Carried, Radio};
 use linux::route::LinkStats;
@@ -19,7 +20,7 @@ pub(super) struct InterfaceState {
     pub(super) radio: Option<Radio>,
     /// Last counters, with the interface index they belong to.
     last_counters: Option<(u32, LinkStats)>,
-    /// Bytes since the start of the agent, and since the previous sample.
+    /// Bytes since the first reading, and since the previous sample.
     pub(super) down: u64,
     pub(super) up: u64,
     pub(super) delta: (u64, u64),
@@ -50,19 +51,17 @@ impl InterfaceState {
     }
 
     /// Records a counter reading; `None` while the interface is absent.
-    pub(super) fn record_sample(&mut self, seen: Option<(u32, LinkStats)>, span: Duration, first: bool) {
+    pub(super) fn record_sample(&mut self, seen: Option<(u32, LinkStats)>, span: Duration) {
         self.delta = (0, 0);
         if let Some((index, now)) = seen {
             self.delta = match self.last_counters {
-                Some((before, last))
-                    if before == index && now.rx_bytes >= last.rx_bytes && now.tx_bytes >= last.tx_bytes =>
-                {
-                    (now.rx_bytes - last.rx_bytes, now.tx_bytes - last.tx_bytes)
+                Some((before, last)) if before == index => {
+                    (increment(last.rx_bytes, now.rx_bytes), increment(last.tx_bytes, now.tx_bytes))
                 }
-                // Traffic before the start of the agent does not count.
-                None if first => (0, 0),
-                // New interface, or its counters were reset.
-                _ => (now.rx_bytes, now.tx_bytes),
+                // Traffic before the first reading does not count.
+                None => (0, 0),
+                // New interface.
+                Some(_) => (now.rx_bytes, now.tx_bytes),
             };
             self.last_counters = seen;
         }
@@ -91,9 +90,10 @@ impl InterfaceState {
         self.delta.0 + self.delta.1
     }
 
-    /// Interface index and counter, sum of both directions.
-    pub(super) fn counters(&self) -> Option<(u32, u64)> {
-        self.last_counters.map(|(index, stats)| (index, stats.rx_bytes + stats.tx_bytes))
+    /// Last counter reading.
+    pub(super) fn counters(&self) -> Option<CounterReading> {
+        let (index, stats) = self.last_counters?;
+        Some(CounterReading { index, bytes: CounterBytes::Directions(stats.rx_bytes, stats.tx_bytes) })
     }
 
     /// Passes the last sample to the radio model.
@@ -139,23 +139,46 @@ mod tests {
         LinkStats { rx_bytes, tx_bytes, ..LinkStats::default() }
     }
 
-    #[test]
-    fn reset_counters_count_from_zero() {
+    fn path() -> InterfaceState {
         let kind = radio::InterfaceKind::Wifi;
         let rule = InterfaceRule { pattern: "w".to_owned(), kind, profile: None, allowance: None };
-        let mut path = InterfaceState::new(0, &rule, false);
+        InterfaceState::new(0, &rule, false)
+    }
+
+    #[test]
+    fn reset_counters_count_from_zero() {
+        let mut path = path();
         let tick = Duration::from_millis(500);
-        path.record_sample(Some((3, stats(1_000, 100))), Duration::ZERO, true);
+        path.record_sample(Some((3, stats(1_000, 100))), Duration::ZERO);
         assert_eq!((path.down, path.up), (0, 0), "traffic before the agent");
-        path.record_sample(Some((3, stats(1_500, 200))), tick, false);
+        path.record_sample(Some((3, stats(1_500, 200))), tick);
         assert_eq!((path.down, path.up), (500, 100));
-        path.record_sample(None, tick, false);
-        path.record_sample(Some((9, stats(70, 7))), tick, false);
+        path.record_sample(None, tick);
+        path.record_sample(Some((9, stats(70, 7))), tick);
         assert_eq!((path.down, path.up), (570, 107), "new interface of the same name");
-        path.record_sample(Some((9, stats(20, 7))), tick, false);
-        assert_eq!((path.down, path.up), (590, 114), "reset by the driver");
+        path.record_sample(Some((9, stats(20, 7))), tick);
+        assert_eq!((path.down, path.up), (590, 107), "reset by the driver");
         assert_eq!(path.rate_down, Bitrate::from_bps(20 * 16));
-        assert_eq!(path.counters(), Some((9, 27)));
+        assert_eq!(
+            path.counters(),
+            Some(CounterReading { index: 9, bytes: CounterBytes::Directions(20, 7) })
+        );
+    }
+
+    #[test]
+    fn one_reset_counter_leaves_the_other_direction_alone() {
+        let mut path = path();
+        path.record_sample(Some((3, stats(4_000_000_000, 1_000_000_000))), Duration::ZERO);
+        path.record_sample(Some((3, stats(100, 1_000_000_500))), Duration::from_millis(500));
+        assert_eq!((path.down, path.up), (100, 500));
+    }
+
+    #[test]
+    fn traffic_before_an_interface_is_managed_does_not_count() {
+        let mut path = path();
+        path.record_sample(None, Duration::ZERO);
+        path.record_sample(Some((3, stats(4_000_000_000, 1_000_000_000))), Duration::ZERO);
+        assert_eq!((path.down, path.up), (0, 0));
     }
 
     proptest! {

@@ -178,7 +178,7 @@ impl Agent {
             sampling: SamplingInterval::new(config.busy, config.rest),
             wait: config.busy,
             usage: UsageStore::open(
-                boot,
+                &boot,
                 config.zone.clone(),
                 store,
                 (clock::unix_seconds(), clock::uptime_seconds()),
@@ -207,6 +207,7 @@ impl Agent {
             #[cfg(test)]
             kernel_lists_nothing: false,
         };
+        agent.usage.follow_rules(&agent.config.interfaces);
         agent.list_all()?;
         let has_rules = !agent.config.connections.is_empty();
         if let Err(error) = agent.select_path_manager(has_rules) {

@@ -51,6 +51,7 @@ impl Agent {
         self.unmatched.clear();
         self.steering = Steering::new(&config.policy, &[], &[]);
         self.config = config;
+        self.usage.follow_rules(&self.config.interfaces);
         self.host.set(links, addresses);
         self.list_at = None;
         self.update_managed();

@@ -63,7 +63,6 @@ impl Agent {
 
     /// Reads the counters. Returns true when there was traffic since the last sample.
     pub(super) fn read_counters(&mut self, now: Instant) -> bool {
-        let first = self.paths.iter().all(|path| path.counters().is_none());
         let span = self.last_sample.map_or(Duration::ZERO, |at| now.since(at));
         self.follow_renamed();
         let mut failure = None;
@@ -77,9 +76,9 @@ impl Agent {
                     None
                 }
             });
-            path.record_sample(stats, span, first);
-            if let Some((index, bytes)) = path.counters() {
-                self.usage.count(&self.config.interfaces[path.rule], &one.name, index, bytes);
+            path.record_sample(stats, span);
+            if let Some(reading) = path.counters() {
+                self.usage.count(&self.config.interfaces[path.rule], &one.name, reading);
             }
         }
         let read = failure.map_or(Ok(()), Err);
@@ -102,7 +101,7 @@ impl Agent {
     fn follow_renamed(&mut self) {
         for (nth, one) in self.host.managed().iter().enumerate() {
             let has_index =
-                |path: &InterfaceState| path.counters().is_some_and(|(index, _)| Some(index) == one.index);
+                |path: &InterfaceState| path.counters().is_some_and(|known| Some(known.index) == one.index);
             if one.index.is_none() || has_index(&self.paths[nth]) {
                 continue;
             }

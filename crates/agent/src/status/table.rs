@@ -23,7 +23,7 @@ const EXPLANATIONS: [(&str, &[[&str; 2]]); 3] = [
             ["link", "up; down: no link or no address; absent; closed: by the policy or an allowance"],
             ["use", "regular, or backup: used only while no regular interface works (MP_PRIO)"],
             ["down, up", "rates of the interface, all programs and protocols, averaged over 0.5 s"],
-            ["total", "bytes in both directions since the start of the agent"],
+            ["total", "bytes in both directions since the agent manages the interface"],
             ["share", "part of this interface in the total of all managed interfaces"],
             ["radio", "present power state of its power profile, such as active, tail or idle"],
             ["energy", "estimate by the power profile since the start of the agent; not measured"],
