@@ -134,8 +134,8 @@ impl Endpoints {
         Ok(())
     }
 
-    /// Applies `wanted`, the complete list: endpoints of the agent that are missing from it are
-    /// removed. Rejected changes are logged and repeated later. Changes are made even when the
+    /// Applies `wanted`, the complete list: endpoints of the agent whose address is missing from it
+    /// are removed, and those whose address is on another interface are replaced. Rejected changes are logged and repeated later. Changes are made even when the
     /// journal cannot be written: an allowance holds on a full disk too.
     pub fn apply(&mut self, now: Instant, wanted: &[Wanted]) {
         if self.retry_at.is_some_and(|until| now < until) {
@@ -154,11 +154,11 @@ impl Endpoints {
         self.raise_limits(now, wanted);
         // Removals first: they free room for additions.
         let left = |endpoint: &&Endpoint| {
-            self.journal.is_ours(endpoint.address)
-                && !wanted.iter().any(|one| one.address == endpoint.address)
+            self.is_ours(endpoint)
+                && !wanted.iter().any(|one| (one.address, one.device) == (endpoint.address, endpoint.device))
         };
         for endpoint in self.now.iter().filter(left).copied().collect::<Vec<_>>() {
-            info!(address = %endpoint.address, "{}", self.log_text("address removed: endpoint removed"));
+            info!(address = %endpoint.address, "{}", self.log_text("address left the interface: endpoint removed"));
             self.remove(now, &endpoint);
         }
         for one in wanted.iter().filter(|one| !one.open) {
@@ -300,6 +300,11 @@ impl Endpoints {
         if self.is_dry_run() { format!("dry run: {what}") } else { what.to_owned() }
     }
 
+    /// True when the agent added the endpoint. Those with their own port are of other programs.
+    fn is_ours(&self, endpoint: &Endpoint) -> bool {
+        endpoint.port == 0 && self.journal.is_ours(endpoint.address)
+    }
+
     /// Endpoint of an address. Endpoints with their own port only announce it.
     fn endpoint_of(&self, address: IpAddr) -> Option<Endpoint> {
         self.now.iter().find(|endpoint| endpoint.address == address && endpoint.port == 0).copied()
@@ -358,10 +363,14 @@ impl Endpoints {
     fn add(&mut self, now: Instant, one: &Wanted) {
         let flags = Flags { subflow: true, backup: one.backup, ..Flags::default() };
         let new = Endpoint { id: 0, address: one.address, port: 0, device: one.device, flags };
-        // An endpoint that existed before returns with its attributes.
+        // An endpoint that existed before returns with its attributes. Its address may have moved to
+        // another interface.
         let before = self.journal.removed(one.address);
-        let mut endpoint =
-            before.map_or(new, |was| Endpoint { flags: Flags { backup: one.backup, ..was.flags }, ..was });
+        let mut endpoint = before.map_or(new, |was| Endpoint {
+            device: if was.device == 0 { 0 } else { one.device },
+            flags: Flags { backup: one.backup, ..was.flags },
+            ..was
+        });
         info!(interface = one.name, address = %one.address, backup = one.backup, "{}", self.log_text("endpoint added"));
         if self.journal.note_added(one.address) {
             self.save(now);

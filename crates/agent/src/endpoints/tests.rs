@@ -72,3 +72,46 @@ fn needs_root_change_that_cannot_be_undone_is_undone_by_a_later_start() {
         Ok(())
     });
 }
+
+/// Addresses and devices of the kernel's endpoints, sorted.
+fn listed(kernel: &mut PathManager) -> Result<Vec<(IpAddr, u32)>, Error> {
+    let mut all: Vec<_> = kernel.endpoints()?.iter().map(|one| (one.address, one.device)).collect();
+    all.sort_unstable();
+    Ok(all)
+}
+
+#[test]
+#[ignore = "needs root"]
+fn needs_root_endpoint_follows_its_address_to_another_interface() {
+    in_namespace(|folder| {
+        let mut kernel = PathManager::open()?;
+        let announced =
+            Endpoint { port: 4430, flags: Flags { signal: true, ..Flags::default() }, ..endpoint(9, 2) };
+        kernel.add(&announced)?;
+        let mut endpoints = open(folder)?;
+        for device in [1, 2] {
+            endpoints.apply(Instant::ZERO, &[Wanted { device, ..wanted(2, true) }]);
+            assert_eq!(listed(&mut kernel)?, [(ip(2), 0), (ip(2), device)]);
+        }
+        endpoints.restore()?;
+        assert_eq!(kernel.endpoints()?, [announced], "that of another program stays");
+        Ok(())
+    });
+}
+
+#[test]
+#[ignore = "needs root"]
+fn needs_root_returning_endpoint_has_the_device_of_its_address() {
+    in_namespace(|folder| {
+        let mut kernel = PathManager::open()?;
+        kernel.add(&Endpoint { device: 1, ..endpoint(5, 2) })?;
+        kernel.add(&endpoint(6, 3))?;
+        let mut endpoints = open(folder)?;
+        for open in [false, true] {
+            let both = [2, 3].map(|last| Wanted { device: 2, ..wanted(last, open) });
+            endpoints.apply(Instant::ZERO, &both);
+        }
+        assert_eq!(listed(&mut kernel)?, [(ip(2), 2), (ip(3), 0)]);
+        Ok(())
+    });
+}
