@@ -71,7 +71,8 @@ impl Agent {
         }
         self.warn_shared_addresses(&wanted);
         let wanted = one_per_address(&wanted);
-        self.endpoints.apply(now, &wanted);
+        let applied = self.endpoints.apply(now, &wanted);
+        self.failures.check(now, "list the endpoints", applied);
         self.apply_rules(now, &wanted);
     }
 
