@@ -59,7 +59,7 @@ fn wait_after(failures: u32) -> Duration {
 /// Attempt that counts as a failure until it succeeds.
 #[derive(Debug)]
 pub(crate) struct Charge {
-    client: IpAddr,
+    pub(crate) client: IpAddr,
     at_before: Instant,
     /// Entry of another client, which this attempt replaced.
     replaced: Option<Entry>,
