@@ -149,7 +149,10 @@ impl Logins {
                 self.cache.lock().unwrap_or_else(PoisonError::into_inner).insert(digest);
                 Verdict::Known(user)
             }
-            _ => Verdict::Unknown(charge.wait()),
+            _ => {
+                self.failed().confirm(charge);
+                Verdict::Unknown(charge.wait())
+            }
         }
     }
 
@@ -185,6 +188,7 @@ impl Logins {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::failed_logins::tests::full_table;
     use core::future::pending;
     use tokio::time::timeout;
 
@@ -253,6 +257,27 @@ mod tests {
         for one in all {
             assert!(!matches!(one.await.unwrap(), Verdict::Known(_)), "a guess was confirmed");
         }
+    }
+
+    #[tokio::test]
+    async fn full_table_delays_no_connection_of_a_client_that_logs_in() {
+        let logins = Arc::new(Logins::new(users("ann:right")));
+        *logins.failed() = full_table(9, Instant::now());
+        let client: IpAddr = [192, 0, 2, 1].into();
+        let log_in = |password: &'static str| {
+            let logins = Arc::clone(&logins);
+            async move { logins.verify(client, &credential(&format!("ann:{password}"))).await }
+        };
+        let all: Vec<_> = (0..100).map(|_| tokio::spawn(log_in("right"))).collect();
+        for one in all {
+            assert!(matches!(one.await.unwrap(), Verdict::Known(_)));
+        }
+        let all: Vec<_> = (0..100).map(|_| tokio::spawn(log_in("wrong"))).collect();
+        let mut verified = 0;
+        for one in all {
+            verified += usize::from(matches!(one.await.unwrap(), Verdict::Unknown(_)));
+        }
+        assert_eq!(verified, 1, "the failure inherits those of the full table");
     }
 
     #[tokio::test]
