@@ -36,6 +36,9 @@ struct Entry {
     failures: u32,
     /// Time of the last failure.
     at: Instant,
+    /// The first attempt of a client that took another's place is being verified. Its further
+    /// connections are not locked out meanwhile by failures that are not its own.
+    is_first_attempt: bool,
 }
 
 impl Entry {
@@ -59,7 +62,7 @@ fn wait_after(failures: u32) -> Duration {
 /// Attempt that counts as a failure until it succeeds.
 #[derive(Debug)]
 pub(crate) struct Charge {
-    client: IpAddr,
+    pub(crate) client: IpAddr,
     at_before: Instant,
     /// Entry of another client, which this attempt replaced.
     replaced: Option<Entry>,
@@ -80,7 +83,7 @@ impl FailedLogins {
         let entry =
             self.sets.get(self.set(client))?.iter().flatten().find(|one| one.client == Some(client))?;
         let left = entry.locked_until().saturating_duration_since(now);
-        (!left.is_zero()).then_some(left)
+        (!left.is_zero() && !entry.is_first_attempt).then_some(left)
     }
 
     /// Counts an attempt as a failure, before its password is verified.
@@ -93,7 +96,17 @@ impl FailedLogins {
         let at_before = entry.at;
         entry.failures = entry.failures.saturating_add(1);
         entry.at = now;
+        entry.is_first_attempt = replaced.is_some();
         Charge { client, at_before, replaced, failures: entry.failures }
+    }
+
+    /// Ends an attempt that failed.
+    pub(crate) fn confirm(&mut self, charge: &Charge) {
+        let set = self.set(charge.client);
+        let entries = self.sets.get_mut(set).into_iter().flatten().flatten();
+        for entry in entries.filter(|one| one.client == Some(charge.client)) {
+            entry.is_first_attempt = false;
+        }
     }
 
     /// Takes back the failure of an attempt that succeeded. Earlier failures stay: a client with a
@@ -110,8 +123,12 @@ impl FailedLogins {
         if entry.failures <= inherited {
             // A failure of the replaced client since then has counted in another entry.
             let is_elsewhere = |client: &IpAddr| entries.iter().any(|one| has(one, *client));
-            let back =
-                |one: Entry| Entry { client: one.client.filter(|client| !is_elsewhere(client)), ..one };
+            let back = |one: Entry| Entry {
+                client: one.client.filter(|client| !is_elsewhere(client)),
+                // Its verification may have failed meanwhile.
+                is_first_attempt: false,
+                ..one
+            };
             entries[index] = charge.replaced.map(back);
         }
     }
@@ -134,11 +151,12 @@ fn place(set: &mut [Option<Entry>; WAYS], client: IpAddr, now: Instant) -> (&mut
     let kept = slot.filter(|entry| !entry.is_expired(now));
     let (failures, at) = kept.map_or((0, now), |entry| (entry.failures, entry.at));
     let replaced = kept.filter(|entry| entry.client != Some(client));
-    (slot.insert(Entry { client: Some(client), failures, at }), replaced)
+    let entry = Entry { client: Some(client), failures, at, is_first_attempt: false };
+    (slot.insert(entry), replaced)
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
     fn address(number: u32) -> IpAddr {
@@ -147,7 +165,8 @@ mod tests {
 
     fn fail(table: &mut FailedLogins, client: IpAddr, count: u32, now: Instant) {
         for _ in 0..count {
-            table.charge(client, now);
+            let charge = table.charge(client, now);
+            table.confirm(&charge);
         }
     }
 
@@ -186,7 +205,7 @@ mod tests {
     }
 
     /// Table with sets that are full of addresses with `count` failures, and more.
-    fn full_table(count: u32, now: Instant) -> FailedLogins {
+    pub(crate) fn full_table(count: u32, now: Instant) -> FailedLogins {
         let mut table = FailedLogins::default();
         for number in 0..50_000 {
             fail(&mut table, address(number), 1, now);
@@ -214,9 +233,23 @@ mod tests {
         assert!(counts(&table) == before, "no failure of another address is lost");
         let client = address(70_000);
         let failed = table.charge(client, now);
+        assert_eq!(table.locked_for(client, now), None, "it is being verified");
+        table.confirm(&failed);
+        assert_eq!(table.locked_for(client, now), Some(failed.wait()));
         let charge = table.charge(client, now);
         table.refund(&charge);
         assert_eq!(table.locked_for(client, now), Some(failed.wait()), "its own failure stays");
+    }
+
+    #[test]
+    fn second_unfinished_attempt_locks_as_a_failure() {
+        let now = Instant::now();
+        let mut table = full_table(9, now);
+        let client = address(60_000);
+        for is_locked in [false, true] {
+            table.charge(client, now);
+            assert_eq!(table.locked_for(client, now).is_some(), is_locked);
+        }
     }
 
     #[test]
@@ -228,6 +261,7 @@ mod tests {
         let replaced = charge.replaced.expect("its set is full");
         let other = replaced.client.unwrap();
         let failed = table.charge(other, now);
+        table.confirm(&failed);
         assert!(failed.failures > replaced.failures);
         table.refund(&charge);
         assert_eq!(table.locked_for(client, now), None);

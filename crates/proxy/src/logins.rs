@@ -2,7 +2,7 @@
 //!
 //! A verification computes an argon2id hash in a blocking thread. Few run at once, one per client
 //! address; an address with failures waits before its next. A bounded cache remembers verified
-//! credentials as keyed digests.
+//! credentials, each for the address that it came from, as keyed digests.
 
 use crate::credentials::Credential;
 use crate::failed_logins::{Charge, FailedLogins};
@@ -115,14 +115,14 @@ impl Logins {
             return verdict;
         }
         let found = self.users.borrow().find(&credential.username);
-        if let Some(verdict) = self.cached(credential, &found) {
+        if let Some(verdict) = self.cached(client, credential, &found) {
             return verdict;
         }
         let lane = (self.lane_key.hash_one(client) % LANES as u64) as usize;
         let _turn = self.lanes[lane].lock().await;
         // An attempt before this one may have decided it. The lock comes first, because the cache would
         // confirm guesses.
-        if let Some(verdict) = self.lock_out(client).or_else(|| self.cached(credential, &found)) {
+        if let Some(verdict) = self.lock_out(client).or_else(|| self.cached(client, credential, &found)) {
             return verdict;
         }
         let Ok(permit) = Arc::clone(&self.permits).acquire_owned().await else {
@@ -145,11 +145,14 @@ impl Logins {
         match found {
             Found::Known(user) if matches => {
                 self.failed().refund(charge);
-                let digest = self.digest(credential, &user);
+                let digest = self.digest(charge.client, credential, &user);
                 self.cache.lock().unwrap_or_else(PoisonError::into_inner).insert(digest);
                 Verdict::Known(user)
             }
-            _ => Verdict::Unknown(charge.wait()),
+            _ => {
+                self.failed().confirm(charge);
+                Verdict::Unknown(charge.wait())
+            }
         }
     }
 
@@ -158,10 +161,10 @@ impl Logins {
         self.failed().locked_for(client, Instant::now()).map(Verdict::LockedOut)
     }
 
-    /// Verdict without a hash, if the cache has the credential.
-    fn cached(&self, credential: &Credential, found: &Found) -> Option<Verdict> {
+    /// Verdict without a hash, if the client has logged in with the credential before.
+    fn cached(&self, client: IpAddr, credential: &Credential, found: &Found) -> Option<Verdict> {
         let (Found::Known(user) | Found::Unknown(user)) = found;
-        let digest = self.digest(credential, user);
+        let digest = self.digest(client, credential, user);
         let is_cached = self.cache.lock().unwrap_or_else(PoisonError::into_inner).digests.contains(&digest);
         is_cached.then(|| Verdict::Known(Arc::clone(user)))
     }
@@ -170,10 +173,11 @@ impl Logins {
         self.failed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Digest of a credential together with the user's hash.
-    fn digest(&self, credential: &Credential, user: &User) -> [u8; 32] {
+    /// Digest of a credential together with the user's hash and the client. Without the client, the
+    /// cache would confirm guesses of other addresses, which wait for their turn uncounted.
+    fn digest(&self, client: IpAddr, credential: &Credential, user: &User) -> [u8; 32] {
         let mut mac = Hmac::<Sha256>::new(&self.secret.into());
-        for part in [&credential.username, &credential.password, user.hash()] {
+        for part in [&*client.to_string(), &credential.username, &credential.password, user.hash()] {
             mac.update(&(part.len() as u64).to_le_bytes());
             mac.update(part.as_bytes());
         }
@@ -184,6 +188,7 @@ impl Logins {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::failed_logins::tests::full_table;
     use core::future::pending;
     use tokio::time::timeout;
 
@@ -237,6 +242,42 @@ mod tests {
         // 1000 hashes would take 20 s and more.
         assert!(start.elapsed() < Duration::from_secs(8), "{:?}", start.elapsed());
         assert_eq!(logins.failed().locked_for(client(1), Instant::now()), None);
+    }
+
+    #[tokio::test]
+    async fn cache_confirms_no_guess_of_another_address() {
+        let logins = Arc::new(Logins::new(users("ann:right")));
+        assert!(matches!(logins.verify(client(1), &credential("ann:right")).await, Verdict::Known(_)));
+        let guess = |password: String| {
+            let logins = Arc::clone(&logins);
+            async move { logins.verify(client(2), &credential(&format!("ann:{password}"))).await }
+        };
+        let wrong = (0..100).map(|number| number.to_string());
+        let all: Vec<_> = wrong.chain(["right".to_owned()]).map(|one| tokio::spawn(guess(one))).collect();
+        for one in all {
+            assert!(!matches!(one.await.unwrap(), Verdict::Known(_)), "a guess was confirmed");
+        }
+    }
+
+    #[tokio::test]
+    async fn full_table_delays_no_connection_of_a_client_that_logs_in() {
+        let logins = Arc::new(Logins::new(users("ann:right")));
+        *logins.failed() = full_table(9, Instant::now());
+        let client: IpAddr = [192, 0, 2, 1].into();
+        let log_in = |password: &'static str| {
+            let logins = Arc::clone(&logins);
+            async move { logins.verify(client, &credential(&format!("ann:{password}"))).await }
+        };
+        let all: Vec<_> = (0..100).map(|_| tokio::spawn(log_in("right"))).collect();
+        for one in all {
+            assert!(matches!(one.await.unwrap(), Verdict::Known(_)));
+        }
+        let all: Vec<_> = (0..100).map(|_| tokio::spawn(log_in("wrong"))).collect();
+        let mut verified = 0;
+        for one in all {
+            verified += usize::from(matches!(one.await.unwrap(), Verdict::Unknown(_)));
+        }
+        assert_eq!(verified, 1, "the failure inherits those of the full table");
     }
 
     #[tokio::test]

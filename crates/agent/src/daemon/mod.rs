@@ -127,6 +127,8 @@ struct Agent {
     retained: BTreeMap<String, InterfaceState>,
     /// Rules that no interface follows, as last warned of.
     unmatched: Vec<usize>,
+    /// Addresses that several interfaces have, as last warned of.
+    shared_addresses: BTreeSet<IpAddr>,
     usage: UsageStore,
     failures: Failures,
     /// Time at which interfaces, addresses and endpoints are listed again. Events wait until then.
@@ -198,6 +200,7 @@ impl Agent {
             paths: Vec::new(),
             retained: BTreeMap::new(),
             unmatched: Vec::new(),
+            shared_addresses: BTreeSet::new(),
             last_sample: None,
             last_policy_run: None,
             last_endpoint_refresh: Instant::ZERO,

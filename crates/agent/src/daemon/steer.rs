@@ -5,7 +5,8 @@ use crate::InterfaceSample;
 use crate::allowance::CapAction;
 use crate::endpoints::Wanted;
 use crate::energy::Radio;
-use tracing::debug;
+use std::collections::BTreeSet;
+use tracing::{debug, warn};
 use units::{Duration, Instant};
 
 impl Agent {
@@ -71,7 +72,69 @@ impl Agent {
                 backup: path.backup_flag.backup,
             }));
         }
-        self.endpoints.apply(now, &wanted);
+        self.warn_shared_addresses(&wanted);
+        let wanted = one_per_address(&wanted);
+        let applied = self.endpoints.apply(now, &wanted);
+        self.failures.check(now, "list the endpoints", applied);
         self.apply_rules(now, &wanted);
+    }
+
+    /// Warns of each address that several interfaces have, once for each time that this becomes so.
+    fn warn_shared_addresses(&mut self, wanted: &[Wanted]) {
+        let mut shared = BTreeSet::new();
+        for (nth, one) in wanted.iter().enumerate() {
+            if let Some(other) = wanted[..nth].iter().find(|other| other.address == one.address)
+                && shared.insert(one.address)
+                && !self.shared_addresses.contains(&one.address)
+            {
+                let (name, other) = (&one.name, &other.name);
+                warn!(address = %one.address, "{other} and {name} have the same address: one of them is used");
+            }
+        }
+        self.shared_addresses = shared;
+    }
+}
+
+/// One entry per address. Of several interfaces an open one is chosen, and a regular one before a
+/// backup.
+fn one_per_address(wanted: &[Wanted]) -> Vec<Wanted> {
+    let rank = |one: &Wanted| (!one.open, one.backup);
+    let mut chosen: Vec<Wanted> = Vec::new();
+    for one in wanted {
+        match chosen.iter_mut().find(|other| other.address == one.address) {
+            None => chosen.push(one.clone()),
+            Some(other) if rank(one) < rank(other) => other.clone_from(one),
+            Some(_) => {}
+        }
+    }
+    chosen
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn open_and_regular_interface_is_chosen_of_several_with_an_address() {
+        let one = |name: &str, last: u8, open, backup| Wanted {
+            name: name.to_owned(),
+            device: 1,
+            address: [10, 0, 0, last].into(),
+            open,
+            backup,
+        };
+        let wanted = [
+            one("lan0", 1, false, false),
+            one("lte0", 1, true, true),
+            one("usb0", 2, true, true),
+            one("wlan0", 1, true, false),
+            one("wlan1", 1, true, false),
+        ];
+        let names = |wanted: &[Wanted]| -> Vec<String> {
+            one_per_address(wanted).into_iter().map(|one| one.name).collect()
+        };
+        assert_eq!(names(&wanted), ["wlan0", "usb0"]);
+        assert_eq!(names(&wanted[..3]), ["lte0", "usb0"]);
+        assert_eq!(names(&wanted[..1]), ["lan0"]);
     }
 }

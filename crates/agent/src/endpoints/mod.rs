@@ -5,6 +5,7 @@ use crate::journal::{Journal, Place, Step};
 use crate::store::Store;
 use linux::pm::path_manager;
 use linux::pm::{Endpoint, Flags, Limits, PathManager};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::rc::Rc;
 use tracing::{debug, info, warn};
@@ -13,8 +14,8 @@ use units::{Duration, Instant};
 /// Name of the journal in the state directory.
 pub(crate) const JOURNAL: &str = "changes.json";
 /// Limit of the kernel (MPTCP_PM_ADDR_MAX).
-const MAX_ENDPOINTS: u32 = 8;
-/// Delay before a rejected change is repeated.
+const MAX_ENDPOINTS: usize = 8;
+/// Delay before a rejected addition is repeated, and between two warnings about one change.
 const RETRY_DELAY: Duration = Duration::from_secs(2);
 /// Attempts to undo all changes, and the delay between two.
 const RESTORE_ATTEMPTS: usize = 10;
@@ -37,6 +38,15 @@ pub struct Wanted {
     pub backup: bool,
 }
 
+/// A change that the kernel may reject.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Change {
+    Add(IpAddr),
+    Remove(IpAddr),
+    SetBackup(IpAddr),
+    SetLimits,
+}
+
 /// Endpoints of the kernel, and the journal of changes.
 #[derive(Debug)]
 pub struct Endpoints {
@@ -46,8 +56,11 @@ pub struct Endpoints {
     store: Option<Rc<Store>>,
     now: Vec<Endpoint>,
     limits: Limits,
-    /// No changes are attempted before this time.
-    retry_at: Option<Instant>,
+    /// Rejected changes. Additions and limits are not attempted again before their time; others are,
+    /// without a further warning.
+    rejected: BTreeMap<Change, Instant>,
+    /// The kernel had no room for an endpoint.
+    lacks_room: bool,
     /// `now` may differ from the kernel's state.
     is_stale: bool,
     /// The reason why the journal could not be written, and the time of the next attempt.
@@ -70,7 +83,8 @@ impl Endpoints {
             store,
             now,
             limits,
-            retry_at: None,
+            rejected: BTreeMap::new(),
+            lacks_room: false,
             is_stale: false,
             unrecorded: None,
         };
@@ -134,41 +148,28 @@ impl Endpoints {
         Ok(())
     }
 
-    /// Applies `wanted`, the complete list: endpoints of the agent that are missing from it are
-    /// removed. Rejected changes are logged and repeated later. Changes are made even when the
-    /// journal cannot be written: an allowance holds on a full disk too.
-    pub fn apply(&mut self, now: Instant, wanted: &[Wanted]) {
-        if self.retry_at.is_some_and(|until| now < until) {
-            return;
-        }
-        self.retry_at = None;
+    /// Applies `wanted`, the complete list: removes the agent's endpoints for other addresses, and
+    /// replaces them if the address is on another interface. Rejected changes are logged and
+    /// repeated; only additions and limits wait before. Changes are made even when the journal
+    /// cannot be written: an allowance holds on a full disk too.
+    ///
+    /// # Errors
+    /// Fails, without a change, when the kernel cannot list its endpoints.
+    pub fn apply(&mut self, now: Instant, wanted: &[Wanted]) -> Result<(), Error> {
         if self.is_stale {
-            let refreshed = self.refresh();
-            if !self.check_result(now, refreshed) {
-                return;
-            }
+            self.refresh()?;
         }
+        self.rejected.retain(|_, until| now < *until);
         if self.unrecorded.as_ref().is_some_and(|(_, retry_at)| *retry_at <= now) {
             self.save(now);
         }
         self.raise_limits(now, wanted);
         // Removals first: they free room for additions.
-        let left = |endpoint: &&Endpoint| {
-            self.journal.is_ours(endpoint.address)
-                && !wanted.iter().any(|one| one.address == endpoint.address)
-        };
-        for endpoint in self.now.iter().filter(left).copied().collect::<Vec<_>>() {
-            info!(address = %endpoint.address, "{}", self.log_text("address removed: endpoint removed"));
-            self.remove(now, &endpoint);
-        }
-        for one in wanted.iter().filter(|one| !one.open) {
-            if let Some(endpoint) = self.endpoint_of(one.address) {
-                info!(interface = one.name, address = %one.address, "{}", self.log_text("endpoint removed: its subflows close"));
-                self.remove(now, &endpoint);
-            }
-        }
+        self.remove_unwanted(now, wanted);
+        let mut without_room = None;
         for one in wanted.iter().filter(|one| one.open) {
             match self.endpoint_of(one.address) {
+                None if self.now.len() >= MAX_ENDPOINTS => without_room = Some(one),
                 None => self.add(now, one),
                 Some(endpoint) if endpoint.flags.backup != one.backup => {
                     self.set_backup(now, one, &endpoint);
@@ -176,6 +177,13 @@ impl Endpoints {
                 Some(_) => {}
             }
         }
+        if let Some(one) = without_room
+            && !self.lacks_room
+        {
+            warn!(interface = one.name, address = %one.address, "no endpoint can be added: the kernel has its maximum of {MAX_ENDPOINTS}");
+        }
+        self.lacks_room = without_room.is_some();
+        Ok(())
     }
 
     /// Selects the userspace path manager for new connections, or the kernel's again.
@@ -232,7 +240,7 @@ impl Endpoints {
         // MP_PRIO is sent only on a change of the flag.
         let again = [false, true].into_iter().try_for_each(|flag| self.manager.set_backup(endpoint.id, flag));
         // The endpoint may have been left without the flag.
-        self.is_stale |= !self.check_result(now, again);
+        self.is_stale |= !self.check_result(now, Change::SetBackup(address), again);
     }
 
     /// Undoes all changes. Repeats failed attempts for a moment.
@@ -300,6 +308,11 @@ impl Endpoints {
         if self.is_dry_run() { format!("dry run: {what}") } else { what.to_owned() }
     }
 
+    /// True when the agent added the endpoint. Those with their own port are of other programs.
+    fn is_ours(&self, endpoint: &Endpoint) -> bool {
+        endpoint.port == 0 && self.journal.is_ours(endpoint.address)
+    }
+
     /// Endpoint of an address. Endpoints with their own port only announce it.
     fn endpoint_of(&self, address: IpAddr) -> Option<Endpoint> {
         self.now.iter().find(|endpoint| endpoint.address == address && endpoint.port == 0).copied()
@@ -327,61 +340,101 @@ impl Endpoints {
         }
     }
 
-    /// Logs a rejected change; returns true when the kernel made it.
-    fn check_result<E: std::fmt::Display>(&mut self, now: Instant, done: Result<(), E>) -> bool {
+    /// Notes and logs a rejected change; returns true when the kernel made it.
+    fn check_result(&mut self, now: Instant, change: Change, done: Result<(), linux::Error>) -> bool {
         let Err(error) = done else { return true };
-        warn!("{error}; retrying in {RETRY_DELAY}");
-        self.retry_at = Some(now + RETRY_DELAY);
+        self.rejected.entry(change).or_insert_with(|| {
+            warn!("{error}; will try again");
+            now + RETRY_DELAY
+        });
         false
     }
 
     fn raise_limits(&mut self, now: Instant, wanted: &[Wanted]) {
-        let open = wanted.iter().filter(|one| one.open).count() as u32;
-        let limits = Limits { subflows: self.limits.subflows.max(open.min(MAX_ENDPOINTS)), ..self.limits };
-        if limits == self.limits {
+        let open = wanted.iter().filter(|one| one.open).count().min(MAX_ENDPOINTS) as u32;
+        let limits = Limits { subflows: self.limits.subflows.max(open), ..self.limits };
+        if limits == self.limits || self.rejected.contains_key(&Change::SetLimits) {
             return;
         }
-        info!(
-            subflows = limits.subflows,
-            "{}",
-            self.log_text("subflow limit raised to the number of interfaces")
-        );
         if self.journal.note_limits(self.limits, limits) {
             self.save(now);
         }
         let done = if self.is_dry_run() { Ok(()) } else { self.manager.set_limits(limits) };
-        if self.check_result(now, done) {
+        if self.check_result(now, Change::SetLimits, done) {
+            info!(
+                subflows = limits.subflows,
+                "{}",
+                self.log_text("subflow limit raised to the number of interfaces")
+            );
             self.limits = limits;
         }
     }
 
+    /// Removes endpoints of closed interfaces, and the agent's endpoints of addresses that left their
+    /// interface.
+    fn remove_unwanted(&mut self, now: Instant, wanted: &[Wanted]) {
+        let left = |endpoint: &&Endpoint| {
+            self.is_ours(endpoint)
+                && !wanted.iter().any(|one| (one.address, one.device) == (endpoint.address, endpoint.device))
+        };
+        for endpoint in self.now.iter().filter(left).copied().collect::<Vec<_>>() {
+            self.remove(now, &endpoint, None, "address left the interface: endpoint removed");
+        }
+        for one in wanted.iter().filter(|one| !one.open) {
+            if let Some(endpoint) = self.endpoint_of(one.address) {
+                self.remove(now, &endpoint, Some(&one.name), "endpoint removed: its subflows close");
+            }
+        }
+    }
+
     fn add(&mut self, now: Instant, one: &Wanted) {
-        let flags = Flags { subflow: true, backup: one.backup, ..Flags::default() };
-        let new = Endpoint { id: 0, address: one.address, port: 0, device: one.device, flags };
-        // An endpoint that existed before returns with its attributes.
-        let before = self.journal.removed(one.address);
-        let mut endpoint =
-            before.map_or(new, |was| Endpoint { flags: Flags { backup: one.backup, ..was.flags }, ..was });
-        info!(interface = one.name, address = %one.address, backup = one.backup, "{}", self.log_text("endpoint added"));
+        if self.rejected.contains_key(&Change::Add(one.address)) {
+            return;
+        }
+        let endpoint = self.endpoint_to_add(one);
         if self.journal.note_added(one.address) {
             self.save(now);
         }
-        if self.is_dry_run() {
-            endpoint.id =
-                (1..=u8::MAX).find(|id| !self.now.iter().any(|one| one.id == *id)).unwrap_or_default();
-            self.now.push(endpoint);
-            return;
-        }
-        let done = self.add_with_free_id(endpoint);
+        let done = if self.is_dry_run() {
+            self.simulate_addition(endpoint);
+            Ok(())
+        } else {
+            self.add_with_free_id(endpoint)
+        };
         // Another program may have added it; then it is not the agent's. Without an answer of the
         // kernel it may have been added.
         let is_refused = matches!(done, Err(linux::Error::Refused { .. }));
-        if self.check_result(now, done) {
+        if self.check_result(now, Change::Add(one.address), done) {
+            info!(interface = one.name, address = %one.address, backup = one.backup, "{}", self.log_text("endpoint added"));
             self.journal.note_returned(one.address);
         } else if is_refused {
             self.journal.forget_added(one.address);
         }
-        self.refresh_after(now);
+        self.refresh_after_change();
+    }
+
+    /// New endpoint for an address. A removed endpoint of another program returns with its attributes;
+    /// its address may have moved to another interface.
+    fn endpoint_to_add(&self, one: &Wanted) -> Endpoint {
+        match self.journal.removed(one.address) {
+            Some(was) => Endpoint {
+                device: if was.device == 0 { 0 } else { one.device },
+                flags: Flags { backup: one.backup, ..was.flags },
+                ..was
+            },
+            None => Endpoint {
+                device: one.device,
+                flags: Flags { subflow: true, backup: one.backup, ..Flags::default() },
+                ..Endpoint::subflow(0, one.address)
+            },
+        }
+    }
+
+    /// Adds an endpoint to the simulated ones of a dry run.
+    fn simulate_addition(&mut self, endpoint: Endpoint) {
+        let is_free = |id: &u8| !self.now.iter().any(|one| one.id == *id);
+        let id = (1..=u8::MAX).find(is_free).unwrap_or_default();
+        self.now.push(Endpoint { id, ..endpoint });
     }
 
     /// Adds an endpoint; lets the kernel choose the address ID if its own has been taken since.
@@ -394,39 +447,41 @@ impl Endpoints {
     }
 
     /// Reads the endpoints after a change: the kernel has chosen the address ID, or another program
-    /// has interfered.
-    fn refresh_after(&mut self, now: Instant) {
-        let refreshed = self.refresh();
-        self.check_result(now, refreshed);
+    /// has interfered. After a failure the next [`Self::apply`] reads them.
+    fn refresh_after_change(&mut self) {
+        if let Err(error) = self.refresh() {
+            debug!("{error}");
+        }
     }
 
-    fn remove(&mut self, now: Instant, endpoint: &Endpoint) {
+    fn remove(&mut self, now: Instant, endpoint: &Endpoint, interface: Option<&str>, what: &str) {
+        let address = endpoint.address;
         if self.journal.note_removed(endpoint) {
             self.save(now);
         }
-        let done =
-            if self.is_dry_run() { Ok(()) } else { self.manager.remove(endpoint.id, endpoint.address) };
-        if self.check_result(now, done) {
-            self.journal.forget_added(endpoint.address);
+        let done = if self.is_dry_run() { Ok(()) } else { self.manager.remove(endpoint.id, address) };
+        if self.check_result(now, Change::Remove(address), done) {
+            info!(interface, %address, "{}", self.log_text(what));
+            self.journal.forget_added(address);
             self.now.retain(|one| one.id != endpoint.id);
         } else {
-            self.refresh_after(now);
+            self.refresh_after_change();
         }
     }
 
     fn set_backup(&mut self, now: Instant, one: &Wanted, endpoint: &Endpoint) {
         let backup = one.backup;
-        info!(interface = one.name, address = %one.address, backup, "{}", self.log_text("backup flag changed (MP_PRIO)"));
         if self.journal.note_changed(endpoint) {
             self.save(now);
         }
         let done = if self.is_dry_run() { Ok(()) } else { self.manager.set_backup(endpoint.id, backup) };
-        if self.check_result(now, done) {
+        if self.check_result(now, Change::SetBackup(endpoint.address), done) {
+            info!(interface = one.name, address = %one.address, backup, "{}", self.log_text("backup flag changed (MP_PRIO)"));
             for there in self.now.iter_mut().filter(|there| there.id == endpoint.id) {
                 there.flags.backup = backup;
             }
         } else {
-            self.refresh_after(now);
+            self.refresh_after_change();
         }
     }
 }

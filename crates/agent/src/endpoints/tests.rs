@@ -39,7 +39,7 @@ fn needs_root_endpoint_returns_with_another_id_if_its_own_is_taken() {
         let mut kernel = PathManager::open()?;
         kernel.add(&endpoint(5, 2))?;
         let mut endpoints = open(folder)?;
-        endpoints.apply(Instant::ZERO, &[wanted(2, false)]);
+        endpoints.apply(Instant::ZERO, &[wanted(2, false)])?;
         kernel.add(&endpoint(5, 3))?;
         endpoints.restore()?;
         let there: Vec<IpAddr> = kernel.endpoints()?.iter().map(|one| one.address).collect();
@@ -55,7 +55,7 @@ fn needs_root_change_that_cannot_be_undone_is_undone_by_a_later_start() {
         let mut kernel = PathManager::open()?;
         kernel.add(&endpoint(5, 2))?;
         let mut endpoints = open(folder)?;
-        endpoints.apply(Instant::ZERO, &[wanted(2, false)]);
+        endpoints.apply(Instant::ZERO, &[wanted(2, false)])?;
         // The kernel has no room for another endpoint.
         for last in 11..11 + MAX_ENDPOINTS as u8 {
             kernel.add(&endpoint(0, last))?;
@@ -69,6 +69,87 @@ fn needs_root_change_that_cannot_be_undone_is_undone_by_a_later_start() {
         open(folder)?.restore()?;
         assert_eq!(kernel.endpoints()?, [endpoint(5, 2)]);
         assert!(!folder.join(JOURNAL).exists());
+        Ok(())
+    });
+}
+
+/// Addresses and devices of the kernel's endpoints, sorted.
+fn listed(kernel: &mut PathManager) -> Result<Vec<(IpAddr, u32)>, Error> {
+    let mut all: Vec<_> = kernel.endpoints()?.iter().map(|one| (one.address, one.device)).collect();
+    all.sort_unstable();
+    Ok(all)
+}
+
+#[test]
+#[ignore = "needs root"]
+fn needs_root_endpoint_follows_its_address_to_another_interface() {
+    in_namespace(|folder| {
+        let mut kernel = PathManager::open()?;
+        let announced =
+            Endpoint { port: 4430, flags: Flags { signal: true, ..Flags::default() }, ..endpoint(9, 2) };
+        kernel.add(&announced)?;
+        let mut endpoints = open(folder)?;
+        for device in [1, 2] {
+            endpoints.apply(Instant::ZERO, &[Wanted { device, ..wanted(2, true) }])?;
+            assert_eq!(listed(&mut kernel)?, [(ip(2), 0), (ip(2), device)]);
+        }
+        endpoints.restore()?;
+        assert_eq!(kernel.endpoints()?, [announced], "that of another program stays");
+        Ok(())
+    });
+}
+
+#[test]
+#[ignore = "needs root"]
+fn needs_root_returning_endpoint_has_the_device_of_its_address() {
+    in_namespace(|folder| {
+        let mut kernel = PathManager::open()?;
+        kernel.add(&Endpoint { device: 1, ..endpoint(5, 2) })?;
+        kernel.add(&endpoint(6, 3))?;
+        let mut endpoints = open(folder)?;
+        for open in [false, true] {
+            let both = [2, 3].map(|last| Wanted { device: 2, ..wanted(last, open) });
+            endpoints.apply(Instant::ZERO, &both)?;
+        }
+        assert_eq!(listed(&mut kernel)?, [(ip(2), 2), (ip(3), 0)]);
+        Ok(())
+    });
+}
+
+#[test]
+#[ignore = "needs root"]
+fn needs_root_rejected_addition_delays_no_other_change() {
+    in_namespace(|folder| {
+        let mut kernel = PathManager::open()?;
+        let mut endpoints = open(folder)?;
+        // Unknown to the agent, which adds it too.
+        kernel.add(&endpoint(5, 2))?;
+        endpoints.apply(Instant::ZERO, &[wanted(2, true), wanted(3, true)])?;
+        assert_eq!(listed(&mut kernel)?, [(ip(2), 0), (ip(3), 1)]);
+        kernel.remove(5, ip(2))?;
+        endpoints.refresh()?;
+        endpoints.apply(Instant::ZERO, &[wanted(2, true), wanted(3, false), wanted(4, true)])?;
+        assert_eq!(listed(&mut kernel)?, [(ip(4), 1)]);
+        endpoints.apply(Instant::ZERO + RETRY_DELAY, &[wanted(2, true), wanted(4, true)])?;
+        assert_eq!(listed(&mut kernel)?, [(ip(2), 1), (ip(4), 1)]);
+        Ok(())
+    });
+}
+
+#[test]
+#[ignore = "needs root"]
+fn needs_root_addition_waits_for_room_in_the_kernel() {
+    in_namespace(|folder| {
+        let mut kernel = PathManager::open()?;
+        for last in 11..11 + MAX_ENDPOINTS as u8 {
+            kernel.add(&endpoint(last, last))?;
+        }
+        let mut endpoints = open(folder)?;
+        endpoints.apply(Instant::ZERO, &[wanted(2, true)])?;
+        kernel.remove(11, ip(11))?;
+        endpoints.refresh()?;
+        endpoints.apply(Instant::ZERO, &[wanted(2, true)])?;
+        assert!(listed(&mut kernel)?.contains(&(ip(2), 1)));
         Ok(())
     });
 }

@@ -6,13 +6,15 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
-use tracing::info;
+use tracing::{info, warn};
 
 /// Certificates and keys of a daemon, to reload them when they are renewed.
 pub(in crate::command) struct Certificates {
     files: Vec<PathBuf>,
     seen: Vec<Option<Stamp>>,
     next_look: Instant,
+    /// Reason why the last change could not be applied.
+    failure: Option<String>,
 }
 
 /// Inode, size and time of modification of a file.
@@ -38,32 +40,57 @@ impl Certificates {
         })?;
         let (files, noted) = (files(&configuration), noted.into_inner());
         let seen = files.iter().map(|file| noted.get(file).copied().flatten()).collect();
-        Ok((configuration, Self { files, seen, next_look: Instant::now() + Self::INTERVAL }))
+        Ok((configuration, Self::new(files, seen)))
     }
 
     /// Watches files, whose content is to be read after this call.
     pub(in crate::command) fn of(files: Vec<PathBuf>) -> Self {
         let seen = Self::stamps(&files);
-        Self { files, seen, next_look: Instant::now() + Self::INTERVAL }
+        Self::new(files, seen)
+    }
+
+    fn new(files: Vec<PathBuf>, seen: Vec<Option<Stamp>>) -> Self {
+        Self { files, seen, next_look: Instant::now() + Self::INTERVAL, failure: None }
     }
 
     fn stamps(files: &[PathBuf]) -> Vec<Option<Stamp>> {
         files.iter().map(|file| stamp(file)).collect()
     }
 
-    /// Whether a file is another one than before. A file that is missing may be about to be renamed.
+    /// Whether a file is another one than before, or the last change is still to be applied. A file that
+    /// is missing may be about to be renamed.
     pub(in crate::command) fn have_changed(&mut self) -> bool {
         if self.files.is_empty() || Instant::now() < self.next_look {
             return false;
         }
         self.next_look = Instant::now() + Self::INTERVAL;
         let now = Self::stamps(&self.files);
-        let changed = now.iter().all(Option::is_some) && now != self.seen;
-        if changed {
+        if now.iter().any(Option::is_none) {
+            return false;
+        }
+        if now != self.seen {
             info!("a certificate or key has changed");
             self.seen = now;
+            self.failure = None;
+            return true;
         }
-        changed
+        self.failure.is_some()
+    }
+
+    /// Notes that the files have been read and applied.
+    pub(in crate::command) fn note_success(&mut self) {
+        self.failure = None;
+    }
+
+    /// Logs why the files could not be applied. If they `have_changed`, this is reported again until they
+    /// are applied, and the same reason is logged once.
+    pub(in crate::command) fn note_failure(&mut self, have_changed: bool, why: String) {
+        if !have_changed {
+            warn!("{why}");
+        } else if self.failure.as_ref() != Some(&why) {
+            warn!("{why}\ntrying again every {} s", Self::INTERVAL.as_secs());
+            self.failure = Some(why);
+        }
     }
 }
 
@@ -71,6 +98,31 @@ impl Certificates {
 mod tests {
     use super::*;
     use std::io;
+
+    #[test]
+    fn change_is_reported_until_it_is_applied() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("proxy.key");
+        fs::write(&path, "old").unwrap();
+        let mut certificates = Certificates::of(vec![path.clone()]);
+        let has_changed = |certificates: &mut Certificates| {
+            certificates.next_look = Instant::now();
+            certificates.have_changed()
+        };
+        certificates.note_failure(false, "somebody edits the configuration".to_owned());
+        assert!(!has_changed(&mut certificates));
+        fs::write(&path, "renewed").unwrap();
+        for _ in 0..2 {
+            assert!(has_changed(&mut certificates));
+            certificates.note_failure(true, "others than its owner can read it".to_owned());
+        }
+        fs::remove_file(&path).unwrap();
+        assert!(!has_changed(&mut certificates));
+        fs::write(&path, "renewed").unwrap();
+        assert!(has_changed(&mut certificates));
+        certificates.note_success();
+        assert!(!has_changed(&mut certificates));
+    }
 
     #[test]
     fn file_that_is_replaced_while_it_is_read_counts_as_changed() {

@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
-use tracing::{info, warn};
+use tracing::info;
 
 pub(crate) fn run(arguments: &Proxy, terminal: Terminal) -> Result<(), Failure> {
     match &arguments.command {
@@ -68,10 +68,15 @@ fn serve(arguments: &Proxy, terminal: Terminal) -> Result<(), Failure> {
     ServiceManager::ready();
     while !stop.load(Ordering::Relaxed) {
         thread::sleep(Duration::from_millis(100));
-        if reload.swap(false, Ordering::Relaxed) || certificates.have_changed() {
+        let have_changed = certificates.have_changed();
+        if reload.swap(false, Ordering::Relaxed) || have_changed {
             ServiceManager::reloading();
-            if let Err(why) = reload_from(arguments, socket.as_ref(), (&proxy, &mut certificates)) {
-                warn!("the configuration stays as it was:\n{}", why.to_text());
+            match reload_from(arguments, socket.as_ref(), &proxy) {
+                Ok(watched) => certificates = watched,
+                Err(why) => {
+                    let why = format!("the configuration stays as it was:\n{}", why.to_text());
+                    certificates.note_failure(have_changed, why);
+                }
             }
             ServiceManager::ready();
         }
@@ -91,18 +96,18 @@ fn serve(arguments: &Proxy, terminal: Terminal) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Reads the configuration again and applies it.
+/// Reads the configuration again and applies it; returns the watch over its certificates.
 fn reload_from(
     arguments: &Proxy,
     socket: Option<&PathBuf>,
-    (proxy, certificates): (&proxy::Proxy, &mut Certificates),
-) -> Result<(), Failure> {
+    proxy: &proxy::Proxy,
+) -> Result<Certificates, Failure> {
     let (config, watched) = watched_configuration(arguments)?;
     linux::process::raise_open_file_limit(2 * config.limits.connections as u64 + 64);
     // The default path is chosen at the start.
     let config = Config { socket: config.socket.clone().or_else(|| socket.cloned()), ..config };
-    *certificates = watched;
-    proxy.reload(config).map_err(|error| failure(&error))
+    proxy.reload(config).map_err(|error| failure(&error))?;
+    Ok(watched)
 }
 
 /// The configuration of the file, or of the options. Notes the files that it is about to read.

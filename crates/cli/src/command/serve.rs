@@ -22,7 +22,7 @@ use std::time::Duration;
 use tls::ServerTls;
 use tokio::sync::watch;
 use tokio::time::timeout;
-use tracing::{info, warn};
+use tracing::info;
 
 /// Database without `--database`.
 const DEFAULT_DATABASE: &str = "tandem-out/sessions.db";
@@ -137,10 +137,15 @@ impl Renewal {
 
     /// Reads the files if `is_asked`, or if they have changed. Invalid ones leave the present ones.
     fn poll(&mut self, is_asked: bool) {
-        if !is_asked && !self.certificates.have_changed() {
+        let have_changed = self.certificates.have_changed();
+        if !is_asked && !have_changed {
             return;
         }
-        match tls_files::server(&self.options) {
+        let read = tls_files::server(&self.options);
+        if read.is_ok() {
+            self.certificates.note_success();
+        }
+        match read {
             Ok(Some(tls)) => {
                 let replace = |current: &mut ServerTls| {
                     *current != tls && {
@@ -153,7 +158,10 @@ impl Renewal {
                 }
             }
             Ok(None) => {}
-            Err(why) => warn!("the certificate stays as it was:\n{}", why.to_text()),
+            Err(why) => {
+                let why = format!("the certificate stays as it was:\n{}", why.to_text());
+                self.certificates.note_failure(have_changed, why);
+            }
         }
     }
 }

@@ -8,6 +8,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
+use std::thread;
 use std::time::Duration;
 
 pub(crate) type Authority = CertifiedIssuer<'static, KeyPair>;
@@ -86,6 +87,32 @@ fn renewed_certificate_is_read_without_a_signal() {
     assert!(response.contains(reason), "{response}");
     sign(&far.place, &ca, "127.0.0.1", 2096);
     until("the new certificate counts", || connect_response(&near.address(), to).starts_with("HTTP/1.1 200"));
+}
+
+#[test]
+fn failed_renewal_is_repeated_and_logged_once() {
+    let ca = authority();
+    let mut far = running(far(&ca, 2021), &[]);
+    let address = far.address();
+    let near = configured(&format!(
+        "[upstream]\naddress = '{address}'\nprotocol = 'tcp'\n[upstream.tls]\nca = 'ca.crt'\n\
+        certificate = 'device.crt'\nkey = 'device.key'\n"
+    ));
+    near.write("ca.crt", &ca.pem());
+    sign(&near, &ca, "device", 2096);
+    let near = running(near, &[]);
+    let config = far.place.read("proxy.toml");
+    far.place.write("proxy.toml", "nonsense");
+    sign(&far.place, &ca, "127.0.0.1", 2096);
+    // Two looks at the files.
+    thread::sleep(Duration::from_secs(11));
+    far.place.write("proxy.toml", &config);
+    let server = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let to = server.local_addr().expect("an address");
+    until("the new certificate counts", || connect_response(&near.address(), to).starts_with("HTTP/1.1 200"));
+    far.signal("TERM");
+    let log = far.await_end();
+    assert_eq!(log.matches("the configuration stays as it was").count(), 1, "{log}");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use crate::arguments::{GatewayUp, UpstreamTlsOptions};
 use crate::command::certificates::Certificates;
 use crate::tls_files;
 use proxy::config::Upstream;
-use tracing::{info, warn};
+use tracing::info;
 
 pub(super) struct Renewal {
     options: UpstreamTlsOptions,
@@ -28,18 +28,28 @@ impl Renewal {
 
     /// Reads the files if `is_asked`, or if they have changed. Invalid ones leave the present ones.
     pub(super) fn poll(&mut self, is_asked: bool, proxy: &proxy::Proxy) {
-        if !self.files.have_changed() && !is_asked {
+        let have_changed = self.files.have_changed();
+        if !have_changed && !is_asked {
             return;
         }
         let tls = match tls_files::upstream(&self.options, &self.host) {
             Ok(tls) => tls,
-            Err(why) => return warn!("the certificates stay as they were:\n{}", why.to_text()),
+            Err(why) => {
+                let why = format!("the certificates stay as they were:\n{}", why.to_text());
+                return self.files.note_failure(have_changed, why);
+            }
         };
         let upstream = self.config.upstream.take().map(|upstream| Upstream { tls, ..upstream });
         self.config.upstream = upstream;
         match proxy.reload(self.config.clone()) {
-            Ok(()) => info!("new connections to the upstream use the certificates as they are now"),
-            Err(error) => warn!("the certificates stay as they were: {error}"),
+            Ok(()) => {
+                info!("new connections to the upstream use the certificates as they are now");
+                self.files.note_success();
+            }
+            Err(error) => {
+                let why = format!("the certificates stay as they were: {error}");
+                self.files.note_failure(have_changed, why);
+            }
         }
     }
 }
