@@ -151,6 +151,13 @@ impl<P: Payload> Sender<P> {
     pub(crate) fn start_with_one_segment(&mut self) {
         self.cwnd.set_cwnd(self.mss);
     }
+    /// The subflow has ended: drops its data and the state of each segment.
+    pub(crate) fn discard_data(&mut self) {
+        self.scoreboard.discard();
+        self.queue = SendQueue::new();
+        self.rack = None;
+        self.sampler = None;
+    }
 }
 
 /// State.
