@@ -87,6 +87,7 @@ impl Options {
             TcpOption::Unknown { kind: MPTCP, .. } => one(14),
             TcpOption::Sack(_) => one(15),
             TcpOption::Timestamps(_) => one(16),
+            TcpOption::Malformed { .. } => self.malformed += 1,
             _ => {}
         }
     }

@@ -202,6 +202,28 @@ fn initial_window_is_one_segment_after_repeated_syns() {
 }
 
 #[test]
+fn timeout_of_data_is_three_seconds_after_a_lost_syn_or_syn_ack() {
+    // RFC 6298, section 5.7. The first data of each end is lost once as well.
+    for (lossy_end, lost_syns, rto_secs) in [(CLIENT, 1, 3), (CLIENT, 3, 3), (SERVER, 1, 3), (SERVER, 0, 1)] {
+        let config = Config { mptcp: false, min_rto: Duration::from_secs(1), ..Config::default() };
+        let mut pair = Pair::new(1, config, vec![PathModel::clean(5)]).keep_trace();
+        pair.to_write[lossy_end] = 100;
+        let (mut syns, mut data) = (0, 0);
+        pair.tamper = Some(Box::new(move |from, _, segment| {
+            let is_syn = from == lossy_end && segment.flags.has(Flags::SYN);
+            let is_data = from == lossy_end && segment.payload.len > 0;
+            syns += i32::from(is_syn);
+            data += i32::from(is_data);
+            !(is_syn && syns <= lost_syns || is_data && data == 1)
+        }));
+        pair.connect();
+        pair.run_until(Instant::from_secs(30));
+        let sent: Vec<_> = pair.trace.iter().filter(|s| s.segment.payload.len > 0).map(|s| s.at).collect();
+        assert_eq!(sent[1].since(sent[0]), Duration::from_secs(rto_secs), "{lossy_end}, {lost_syns}");
+    }
+}
+
+#[test]
 fn repeated_syn_ack_is_answered_with_the_keys() {
     let mut pair = Pair::new(1, Config::default(), vec![PathModel::clean(5)]).keep_trace();
     let mut lost = 0;

@@ -87,6 +87,26 @@ fn data_of_a_dead_path_is_reinjected_once() {
 }
 
 #[test]
+fn lost_subflow_keeps_no_data() {
+    let mut paths = two_paths();
+    paths[0].outages.push((Instant::from_millis(300), LONG));
+    let in_flight = |pair: &Pair| pair.ends[SERVER].subflow(PathId(0)).unwrap().in_flight;
+    for scheduler in [SchedulerKind::MinRtt, SchedulerKind::RoundRobin, SchedulerKind::Redundant] {
+        let mut pair = Pair::new(1, window_limited(scheduler), paths.clone());
+        pair.to_write[SERVER] = 8_000_000;
+        pair.connect();
+        pair.run_until(Instant::from_millis(400));
+        assert!(in_flight(&pair) > 0, "{scheduler}");
+        pair.ends[CLIENT].remove(PathId(0), false);
+        pair.settle();
+        pair.run_until(Instant::from_millis(600));
+        assert_eq!(in_flight(&pair), 0, "{scheduler}");
+        pair.run_until(Instant::from_secs(60));
+        assert_eq!(pair.read[CLIENT], 8_000_000, "{scheduler}");
+    }
+}
+
+#[test]
 fn reinjected_data_is_sent_before_later_queued_data() {
     let mut paths = two_paths();
     paths[0].outages.push((Instant::from_millis(1001), LONG));

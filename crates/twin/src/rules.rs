@@ -102,8 +102,8 @@ pub const RULES: [Rule; 13] = [
     },
     Rule {
         name: "option of a wrong length",
-        source: "RFC 9293, 3.1, MUST-7: a host must be prepared for it. Tandem drops the segment, Linux the \
-                 option, after which its data has no mapping. Both may.",
+        source: "RFC 9293, 3.1, MUST-7: a host must be prepared for it. Both ignore the option, and treat \
+                 its data as data without a mapping.",
         cause: Cause::Act(Act::MalformedDss),
         members: UNPLACED,
         diverges: true,

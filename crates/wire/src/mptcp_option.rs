@@ -36,38 +36,29 @@ pub(crate) enum MptcpOption {
     Unknown(u8),
 }
 
-/// Decodes an option from `value`, its bytes after kind and length. `offset` is that of the kind.
-pub(crate) fn parse(value: &[u8], offset: usize) -> Result<MptcpOption, WireError> {
+/// Decodes an option from `value`, its bytes after kind and length. `None` if the subtype does not
+/// have this length.
+pub(crate) fn parse(value: &[u8]) -> Option<MptcpOption> {
     use MptcpOption::{Dss, Signal, Unknown};
-    let len = value.len() + 2;
     let mut reader = Reader(value);
-    let Some(first) = reader.u8() else {
-        return Err(WireError::Length { what: "MPTCP option", offset, found: len, expected: "at least 3" });
-    };
+    let first = reader.u8()?;
     let (subtype, nibble) = (first >> 4, first & 0x0f);
-    let (what, expected, option) = match subtype {
-        MP_CAPABLE => ("MP_CAPABLE", "4, 12, 20, 22 or 24", capable(nibble, &mut reader).map(Signal)),
-        MP_JOIN => ("MP_JOIN", "12, 16 or 24", join(nibble, &mut reader).map(Signal)),
-        DSS => ("DSS", "the length given by its flags, plus 2 with a checksum", dss(&mut reader).map(Dss)),
-        ADD_ADDR => (
-            "ADD_ADDR",
-            "8, 10, 20 or 22 for an echo, else 16, 18, 28 or 30",
-            add_address(nibble, &mut reader).map(Signal),
-        ),
-        REMOVE_ADDR => ("REMOVE_ADDR", "4 to 11", remove_address(&mut reader).map(Signal)),
-        MP_PRIO => ("MP_PRIO", "3 or 4", Some(Signal(priority(nibble, &mut reader)))),
-        MP_FAIL => ("MP_FAIL", "12", fail(&mut reader).map(Signal)),
-        MP_FASTCLOSE => ("MP_FASTCLOSE", "12", fast_close(&mut reader).map(Signal)),
-        MP_TCPRST => ("MP_TCPRST", "4", reset(nibble, &mut reader).map(Signal)),
+    let option = match subtype {
+        MP_CAPABLE => Signal(capable(nibble, &mut reader)?),
+        MP_JOIN => Signal(join(nibble, &mut reader)?),
+        DSS => Dss(dss(&mut reader)?),
+        ADD_ADDR => Signal(add_address(nibble, &mut reader)?),
+        REMOVE_ADDR => Signal(remove_address(&mut reader)?),
+        MP_PRIO => Signal(priority(nibble, &mut reader)),
+        MP_FAIL => Signal(fail(&mut reader)?),
+        MP_FASTCLOSE => Signal(fast_close(&mut reader)?),
+        MP_TCPRST => Signal(reset(nibble, &mut reader)?),
         PRIVATE_USE => {
-            return Ok(rec::parse(nibble, &mut reader).map_or(Unknown(subtype), MptcpOption::Rec));
+            return Some(rec::parse(nibble, &mut reader).map_or(Unknown(subtype), MptcpOption::Rec));
         }
-        _ => return Ok(Unknown(subtype)),
+        _ => return Some(Unknown(subtype)),
     };
-    match option {
-        Some(option) if reader.is_empty() => Ok(option),
-        _ => Err(WireError::Length { what, offset, found: len, expected }),
-    }
+    reader.is_empty().then_some(option)
 }
 
 /// Appends a DSS without padding.

@@ -45,10 +45,18 @@ pub enum TcpOption {
         /// Value of the length field, in bytes.
         len: u8,
     },
+    /// Known option, or known subtype of MPTCP, of a wrong length. Receivers ignore it.
+    Malformed {
+        /// Option kind.
+        kind: u8,
+        /// Value of the length field, in bytes.
+        len: u8,
+    },
 }
 
 /// Iterator over the options of a TCP header, without padding. It ends at the end-of-options
-/// marker, and after an error, because the start of the next option is unknown.
+/// marker, and after an option that overruns the header or has a length below 2, because the start
+/// of the next option is unknown.
 #[derive(Debug, Clone)]
 pub struct Options<'a> {
     bytes: &'a [u8],
@@ -56,11 +64,10 @@ pub struct Options<'a> {
     offset: usize,
 }
 
-/// An option before decoding: the bytes after kind and length, and the offset of the kind.
+/// An option before decoding: its kind, and the bytes after kind and length.
 struct RawOption<'a> {
     kind: u8,
     value: &'a [u8],
-    offset: usize,
 }
 
 impl<'a> Options<'a> {
@@ -95,7 +102,7 @@ impl<'a> Options<'a> {
                     };
                     self.bytes = rest;
                     self.offset += len;
-                    return Some(Ok(RawOption { kind, value: &option[2..], offset }));
+                    return Some(Ok(RawOption { kind, value: &option[2..] }));
                 }
             }
         }
@@ -106,7 +113,7 @@ impl Iterator for Options<'_> {
     type Item = Result<TcpOption, WireError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let option = self.advance()?.and_then(parse);
+        let option = self.advance()?.map(|raw| parse(&raw));
         if option.is_err() {
             self.bytes = &[];
         }
@@ -166,32 +173,27 @@ fn pad(len: usize, out: &mut Vec<u8>) {
     out.resize(out.len() + len.next_multiple_of(4) - len, NOP);
 }
 
-fn parse(RawOption { kind, value, offset }: RawOption<'_>) -> Result<TcpOption, WireError> {
-    let len = value.len() + 2;
+fn parse(&RawOption { kind, value }: &RawOption<'_>) -> TcpOption {
+    let len = value.len() as u8 + 2;
     let mut reader = Reader(value);
-    let (what, expected, option) = match kind {
-        MSS => ("maximum segment size", "4", reader.u16().map(TcpOption::Mss)),
-        WINDOW_SCALE => {
-            let scale = |shift: u8| TcpOption::WindowScale(shift.min(MAX_WINDOW_SCALE));
-            ("window scale", "3", reader.u8().map(scale))
-        }
-        SACK_PERMITTED => ("SACK permitted", "2", Some(TcpOption::SackPermitted)),
-        SACK => ("SACK", "10, 18, 26 or 34", sack(&mut reader).map(TcpOption::Sack)),
-        TIMESTAMPS => ("timestamps", "10", timestamps(&mut reader).map(TcpOption::Timestamps)),
+    let option = match kind {
+        MSS => reader.u16().map(TcpOption::Mss),
+        WINDOW_SCALE => reader.u8().map(|shift| TcpOption::WindowScale(shift.min(MAX_WINDOW_SCALE))),
+        SACK_PERMITTED => Some(TcpOption::SackPermitted),
+        SACK => sack(&mut reader).map(TcpOption::Sack),
+        TIMESTAMPS => timestamps(&mut reader).map(TcpOption::Timestamps),
         mptcp_subtype::KIND => {
-            return Ok(match mptcp_option::parse(value, offset)? {
-                MptcpOption::Dss(dss) => TcpOption::Dss(dss),
-                MptcpOption::Signal(signal) => TcpOption::Signal(signal),
-                MptcpOption::Rec(option) => TcpOption::Rec(option),
-                MptcpOption::Unknown(_) => TcpOption::Unknown { kind, len: len as u8 },
-            });
+            return match mptcp_option::parse(value) {
+                Some(MptcpOption::Dss(dss)) => TcpOption::Dss(dss),
+                Some(MptcpOption::Signal(signal)) => TcpOption::Signal(signal),
+                Some(MptcpOption::Rec(option)) => TcpOption::Rec(option),
+                Some(MptcpOption::Unknown(_)) => TcpOption::Unknown { kind, len },
+                None => TcpOption::Malformed { kind, len },
+            };
         }
-        _ => return Ok(TcpOption::Unknown { kind, len: len as u8 }),
+        _ => return TcpOption::Unknown { kind, len },
     };
-    match option {
-        Some(option) if reader.is_empty() => Ok(option),
-        _ => Err(WireError::Length { what, offset, found: len, expected }),
-    }
+    option.filter(|_| reader.is_empty()).unwrap_or(TcpOption::Malformed { kind, len })
 }
 
 fn sack(reader: &mut Reader<'_>) -> Option<SackBlocks> {

@@ -1,8 +1,9 @@
 //! TCP decoding and encoding (RFC 9293).
 //!
 //! [`Packet`] reads header fields on access, [`parse`] decodes a [`Segment`], and [`emit`] encodes
-//! one. A segment omits reserved bits, the urgent pointer and unknown options. Of repeated options,
-//! and of several MPTCP options beside a DSS, it keeps the first; [`Packet::options`] returns all.
+//! one. A segment omits reserved bits, the urgent pointer, and options that are unknown or have a
+//! wrong length. Of repeated options, and of several MPTCP options beside a DSS, it keeps the first;
+//! [`Packet::options`] returns all.
 
 use crate::checksum::pseudo_header;
 use crate::error::WireError;
@@ -100,10 +101,11 @@ impl<'a> Packet<'a> {
         }
         Err(WireError::Checksum { what: "TCP checksum", offset: CHECKSUM, found: self.checksum() })
     }
-    /// Decodes the header into a segment with the given payload.
+    /// Decodes the header into a segment with the given payload. An option of a wrong length is
+    /// ignored (RFC 9293, section 3.1, MUST-7), as in Linux.
     ///
     /// # Errors
-    /// If an option is malformed.
+    /// If an option overruns the header, or has a length below 2.
     pub fn segment<P: Payload>(&self, payload: P) -> Result<Segment<P>, WireError> {
         let (source, destination) = (self.source(), self.destination());
         let mut segment =
@@ -118,7 +120,7 @@ impl<'a> Packet<'a> {
                 TcpOption::Dss(dss) => _ = segment.dss.get_or_insert(dss),
                 TcpOption::Signal(signal) => _ = segment.signal.get_or_insert(signal),
                 TcpOption::Rec(option) => _ = segment.rec.get_or_insert(option),
-                TcpOption::Sack(_) | TcpOption::Unknown { .. } => {}
+                TcpOption::Sack(_) | TcpOption::Unknown { .. } | TcpOption::Malformed { .. } => {}
             }
         }
         segment.payload = payload;
@@ -130,7 +132,7 @@ impl<'a> Packet<'a> {
 /// addresses: see [`Packet::verify_checksum`].
 ///
 /// # Errors
-/// If the header is truncated or an option is malformed.
+/// If the header is truncated, or an option overruns it or has a length below 2.
 pub fn parse(bytes: &[u8]) -> Result<Segment<Bytes>, WireError> {
     let packet = Packet::new(bytes)?;
     packet.segment(Bytes::copy_from_slice(packet.payload()))

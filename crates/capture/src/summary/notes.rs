@@ -37,7 +37,7 @@ pub(super) fn notes(tracker: &Tracker, file: &File, plain: usize) -> Vec<String>
         (omitted.fragment, "fragments of IP packets, left out".to_owned()),
         (omitted.cut, "packets cut within their headers, left out".to_owned()),
         (omitted.malformed, "packets with impossible lengths, left out".to_owned()),
-        (tracker.options.malformed, "segments with options that cannot be read".to_owned()),
+        (tracker.options.malformed, "options that cannot be read".to_owned()),
         (elsewhere, "segments seen on a second interface, counted once".to_owned()),
         (omitted.flows, format!("segments of flows beyond the first {MAX_FLOWS}, left out")),
         (

@@ -86,6 +86,7 @@ impl<P: Payload> Endpoint<P> {
             self.stop_mp_fail();
         }
         self.reinject(i, false);
+        self.subflows[i].sender_mut().discard_data();
         self.report(Event::SubflowDown(path, Some(failure)));
         self.last_failure = Some(failure);
         // The first subflow is the whole connection in plain TCP, and before MPTCP is agreed on.

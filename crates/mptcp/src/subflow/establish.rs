@@ -64,10 +64,14 @@ impl<P: Payload> Subflow<P> {
 
     /// The peer acknowledged the SYN or SYN/ACK.
     fn on_syn_acked(&mut self, now: Instant) {
-        match self.handshake.syn_attempts() {
-            0 | 1 => self.sender.sample_rtt(now.since(self.handshake.syn_sent_at())),
-            2 => {}
-            _ => self.sender.start_with_one_segment(),
+        let attempts = self.handshake.syn_attempts();
+        if attempts > 1 {
+            self.sender.reset_rto_after_lost_syn();
+        } else {
+            self.sender.sample_rtt(now.since(self.handshake.syn_sent_at()));
+        }
+        if attempts > 2 {
+            self.sender.start_with_one_segment();
         }
         self.sender.on_syn_acked();
         self.handshake.cancel_syn();

@@ -189,11 +189,11 @@ impl<P: Payload> Subflow<P> {
     pub(crate) fn remote_port(&self) -> u16 {
         self.ports.remote()
     }
-    /// An earlier subflow over this path used `remote_port`.
     /// The peer opened the subflow.
     pub(crate) fn is_passive(&self) -> bool {
         self.handshake.is_passive()
     }
+    /// An earlier subflow over this path used `remote_port`.
     pub(crate) fn was_used_by(&self, remote_port: u16) -> bool {
         self.ports.was_used_by(remote_port)
     }
@@ -494,7 +494,8 @@ impl<P: Payload> Subflow<P> {
         self.receiver.stop_delayed_ack();
     }
 
-    /// Closes the subflow at once. Undelivered data stays in the [`Sender`].
+    /// Closes the subflow at once. Undelivered data stays in the [`Sender`] for reinjection, until
+    /// [`Sender::discard_data`].
     pub(crate) fn close(&mut self) {
         self.state = State::Closed;
         self.stale = false;

@@ -3,6 +3,9 @@
 use crate::Config;
 use units::Duration;
 
+/// Minimum timeout of the first data after a repeated SYN (section 5.7).
+const RTO_AFTER_LOST_SYN: Duration = Duration::from_secs(3);
+
 /// The estimator of one subflow.
 #[derive(Debug, Clone)]
 pub(crate) struct Rtt {
@@ -10,7 +13,7 @@ pub(crate) struct Rtt {
     variation: Duration,
     lowest: Duration,
     rto: Duration,
-    /// Doublings since the last sample (section 5.5).
+    /// Doublings since the last sample or the handshake (section 5.5).
     backoff: u32,
     min_rto: Duration,
     min_margin: Duration,
@@ -70,11 +73,18 @@ impl Rtt {
         self.backoff = (self.backoff + 1).min(20);
     }
 
+    /// The SYN was sent more than once and gives no sample: data starts with the initial timeout, at
+    /// least 3 s (section 5.7).
+    pub(crate) fn reset_after_lost_syn(&mut self) {
+        self.rto = self.rto.max(RTO_AFTER_LOST_SYN);
+        self.backoff = 0;
+    }
+
     pub(crate) fn rto(&self) -> Duration {
         (self.rto * (1 << self.backoff)).min(self.max_rto)
     }
 
-    /// Smoothed round-trip time; the initial timeout before the first sample.
+    /// Smoothed round-trip time; the timeout before the first sample.
     pub(crate) fn srtt(&self) -> Duration {
         self.smoothed.unwrap_or(self.rto)
     }

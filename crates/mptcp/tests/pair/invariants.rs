@@ -149,9 +149,10 @@ impl Pair {
         self.check_data(from, key, segment);
     }
 
-    /// Notes whether the peer offered a window scale.
+    /// Notes whether the peer offered a window scale. A reset offers nothing, also if it has the flag
+    /// SYN.
     pub(super) fn note_arrival(&mut self, to: usize, path: PathId, segment: &Segment<Span>) {
-        if segment.flags.has(Flags::SYN) {
+        if segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::RST) {
             self.history[to].scaled.entry(key(path, segment)).or_insert(segment.window_scale.is_some());
         }
     }

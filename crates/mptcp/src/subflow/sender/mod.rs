@@ -151,6 +151,13 @@ impl<P: Payload> Sender<P> {
     pub(crate) fn start_with_one_segment(&mut self) {
         self.cwnd.set_cwnd(self.mss);
     }
+    /// The subflow has ended: drops its data and the state of each segment.
+    pub(crate) fn discard_data(&mut self) {
+        self.scoreboard.discard();
+        self.queue = SendQueue::new();
+        self.rack = None;
+        self.sampler = None;
+    }
 }
 
 /// State.
@@ -208,7 +215,7 @@ impl<P: Payload> Sender<P> {
         self.retransmissions
     }
 
-    /// Smoothed round-trip time; the initial timeout before the first sample.
+    /// Smoothed round-trip time; the timeout before the first sample.
     #[inline]
     pub(crate) fn srtt(&self) -> Duration {
         self.rtt.srtt()
@@ -234,6 +241,10 @@ impl<P: Payload> Sender<P> {
     /// Doubles the retransmission timeout.
     pub(crate) fn back_off(&mut self) {
         self.rtt.back_off();
+    }
+    /// Sets the retransmission timeout of the first data after a repeated SYN.
+    pub(crate) fn reset_rto_after_lost_syn(&mut self) {
+        self.rtt.reset_after_lost_syn();
     }
 
     /// An acknowledgement up to `ack` will grow the window by a coupled increase.

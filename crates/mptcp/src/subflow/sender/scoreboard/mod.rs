@@ -122,6 +122,10 @@ impl<P: Payload> Scoreboard<P> {
     pub(super) fn on_syn_acked(&mut self) {
         self.una = 1;
     }
+    /// Drops all segments in flight. Only the next offset stays.
+    pub(super) fn discard(&mut self) {
+        *self = Self { una: self.next, next: self.next, ..Self::new() };
+    }
 
     #[inline]
     pub(super) fn una(&self) -> u64 {
