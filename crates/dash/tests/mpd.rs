@@ -147,6 +147,37 @@ fn periods_are_concatenated() {
     assert_eq!([init(1), init(2)], [Some((0, "/a/one/i".into())), Some((1, "/a/two/i".into()))]);
 }
 
+/// A presentation of periods of one second, whose segments are named after their representations.
+fn named_periods(periods: &[(&str, [(&str, u64); 2])]) -> String {
+    let periods = periods.iter().map(|(attributes, representations)| {
+        let representations: String = representations
+            .iter()
+            .map(|(id, bandwidth)| format!("<Representation id=\"{id}\" bandwidth=\"{bandwidth}\"/>"))
+            .collect();
+        format!(
+            "<Period {attributes}><AdaptationSet contentType=\"video\">\
+             <SegmentTemplate duration=\"1\" media=\"$RepresentationID$/$Bandwidth$/$Number$\"/>\
+             {representations}</AdaptationSet></Period>"
+        )
+    });
+    format!("<MPD>{}</MPD>", periods.collect::<String>())
+}
+
+#[test]
+fn each_period_has_its_own_identifiers_and_bandwidths() {
+    let read = read(&named_periods(&[
+        ("duration=\"PT2S\"", [("main-lo", 100_000), ("main-hi", 200_000)]),
+        ("duration=\"PT1S\"", [("ad-hi", 250_000), ("ad-lo", 90_000)]),
+    ]))
+    .unwrap();
+    let expected = ["main-hi/200000/1", "main-hi/200000/2", "ad-hi/250000/1"];
+    assert_eq!(addresses(&read, 1), expected.map(|path| format!("https://example.org/a/{path}")));
+    let low = &read.representations[0];
+    let rates: Vec<Option<u64>> =
+        (0..4).map(|segment| low.bandwidth_of(segment).map(units::Bitrate::as_bps)).collect();
+    assert_eq!(rates, [Some(100_000), Some(100_000), Some(90_000), None]);
+}
+
 #[test]
 fn surplus_segments_of_one_representation_are_dropped() {
     let list = |id: &str, rate: u32, names: &[&str]| {

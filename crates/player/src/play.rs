@@ -318,9 +318,9 @@ impl<'a> Driver<'a> {
         let stalls = self.player.stalls().0 + usize::from(self.player.stalled(now));
         let buffer = self.player.buffer(now);
         let video = RequestState {
-            bitrate: Some(manifest.bitrate(request.level)),
+            bitrate: Some(manifest.segment_bitrate(request.segment, request.level)),
             duration: Some(manifest.length(request.segment)),
-            top: Some(manifest.bitrate(manifest.highest())),
+            top: Some(manifest.segment_bitrate(request.segment, manifest.highest())),
             buffer: Some(buffer),
             // Time until the buffer is empty; zero before the first picture and during a stall.
             deadline: Some(buffer),

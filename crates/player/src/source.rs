@@ -235,9 +235,10 @@ async fn load_missing(
 fn dash_manifest(levels: &[dash::Representation]) -> Result<Manifest, String> {
     let lengths: Vec<Duration> = levels[0].lengths().collect();
     let rates: Vec<Bitrate> = levels.iter().map(|level| level.bandwidth).collect();
+    let rate = |level: &dash::Representation, segment| level.bandwidth_of(segment).unwrap_or(level.bandwidth);
     let size = |level: &dash::Representation, segment: usize, length: Duration| {
         let range = level.address(segment).and_then(|address| address.range);
-        let estimate = || level.bandwidth.over(length).max(Bytes::new(1));
+        let estimate = || rate(level, segment).over(length).max(Bytes::new(1));
         range.map_or_else(estimate, |(from, to)| Bytes::new(to - from + 1))
     };
     let sizes = lengths
@@ -245,7 +246,9 @@ fn dash_manifest(levels: &[dash::Representation]) -> Result<Manifest, String> {
         .enumerate()
         .map(|(segment, length)| levels.iter().map(|level| size(level, segment, *length)).collect())
         .collect();
-    Manifest::uneven(lengths, rates, sizes)
+    let segment_rates =
+        (0..lengths.len()).map(|segment| levels.iter().map(|level| rate(level, segment)).collect()).collect();
+    Manifest::uneven(lengths, rates, sizes)?.with_segment_bitrates(segment_rates)
 }
 
 fn dash_level(level: &dash::Representation) -> Level {

@@ -135,6 +135,40 @@ fn every_form_of_dash_segments_is_played() {
 }
 
 #[test]
+fn each_period_is_played_from_its_own_representations() {
+    let folder = tempfile::tempdir().unwrap();
+    let period = |ids: [&str; 2], rates: [u32; 2]| {
+        let representations: String = (0..2)
+            .map(|level| {
+                let (id, rate) = (ids[level], rates[level]);
+                std::fs::create_dir(folder.path().join(id)).unwrap();
+                std::fs::write(folder.path().join(format!("{id}/1.m4s")), [7; 5_000]).unwrap();
+                format!("<Representation id=\"{id}\" bandwidth=\"{rate}\"/>")
+            })
+            .collect();
+        format!(
+            "<Period duration=\"PT0.2S\"><AdaptationSet contentType=\"video\"><SegmentTemplate timescale=\"10\" \
+             duration=\"2\" media=\"$RepresentationID$/$Number$.m4s\"/>{representations}</AdaptationSet></Period>"
+        )
+    };
+    let film = period(["main-lo", "main-hi"], [100_000, 200_000]);
+    let ad = period(["ad-lo", "ad-hi"], [90_000, 250_000]);
+    std::fs::write(folder.path().join("film.mpd"), format!("<MPD>{film}{ad}</MPD>")).unwrap();
+    let server = Server::start(Content { directory: Some(folder.path().to_owned()), ..Content::default() });
+    let mut config = config(&server, sizes(1, 100));
+    config.source = Source::Url(server.url("film.mpd"));
+    config.level = Some(1);
+    let played = play(&config, &mut go).unwrap();
+    assert_eq!((played.failure, played.record.complete), (None, true));
+    let rates: Vec<f64> = played.record.segments.iter().map(|segment| segment.bitrate_kbps).collect();
+    assert_eq!(rates, [200.0, 250.0]);
+    assert_eq!(played.record.kpis.mean_bitrate_kbps, Some(225.0));
+    let log = server.stop();
+    assert!(log[1].path.starts_with("/main-hi/1.m4s?") && log[1].path.contains("br%3D200%2C"), "{log:#?}");
+    assert!(log[2].path.starts_with("/ad-hi/1.m4s?") && log[2].path.contains("br%3D250%2C"), "{log:#?}");
+}
+
+#[test]
 fn wrong_bytes_are_detected() {
     let server = Server::start(Content { seed: 8, ..Content::default() });
     let mut config = config(&server, sizes(2, 100));

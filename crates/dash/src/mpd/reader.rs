@@ -174,9 +174,9 @@ impl Reader {
         let part = if !template.is_empty() {
             self.template(&Info { levels: template }, &representation, base, length)?
         } else if !list.is_empty() {
-            self.list(&Info { levels: list }, base, length)?
+            self.list(&Info { levels: list }, &representation, base, length)?
         } else {
-            file(node, &Info { levels: single }, base, length)?
+            file(node, &Info { levels: single }, &representation, base, length)?
         };
         let left = self.address_bytes.checked_sub(part.address_bytes());
         self.address_bytes =
@@ -214,12 +214,15 @@ impl Reader {
             None => None,
         };
         let (times, lengths) = times.into_iter().unzip();
-        Ok(Part { init, lengths, source: Source::Template { base, media: media.to_owned(), first, times } })
+        let (media, id) = (media.to_owned(), of.id.clone());
+        let source = Source::Template { base, media, id, first, times };
+        Ok(Part { bandwidth: of.bandwidth, init, lengths, source })
     }
 
     fn list<'a, 'i>(
         &mut self,
         info: &Info<'a, 'i>,
+        of: &Representation,
         base: Url,
         length: Option<Duration>,
     ) -> Result<Part, NodeError<'a, 'i>> {
@@ -242,7 +245,7 @@ impl Reader {
         entries.truncate(times.len());
         let lengths = times.into_iter().map(|(_, length)| length).collect();
         let init = initialization(info, &base)?;
-        Ok(Part { init, lengths, source: Source::List { base, entries } })
+        Ok(Part { bandwidth: of.bandwidth, init, lengths, source: Source::List { base, entries } })
     }
 }
 
@@ -267,6 +270,7 @@ fn check_root<'a, 'i>(root: Node<'a, 'i>) -> Result<(), NodeError<'a, 'i>> {
 fn file<'a, 'i>(
     node: Node<'a, 'i>,
     info: &Info<'a, 'i>,
+    of: &Representation,
     base: Url,
     length: Option<Duration>,
 ) -> Result<Part, NodeError<'a, 'i>> {
@@ -285,7 +289,7 @@ fn file<'a, 'i>(
             ));
         }
     };
-    Ok(Part { init, lengths: Vec::new(), source })
+    Ok(Part { bandwidth: of.bandwidth, init, lengths: Vec::new(), source })
 }
 
 fn initialization<'a, 'i>(info: &Info<'a, 'i>, base: &Url) -> Result<Option<Address>, NodeError<'a, 'i>> {
