@@ -1,7 +1,7 @@
 //! Periods, adaptation sets and representations of a manifest.
 
 use super::element::{Info, MAX_REFERENCE_BYTES, children, cut, join, number, range, read_duration, resolve};
-use super::times::{MAX_TOTAL_SEGMENTS, segment_times};
+use super::times::{MAX_TOTAL_SEGMENTS, SegmentTimes, segment_times};
 use super::{NodeError, Presentation};
 use crate::segments::{Address, MAX_SEGMENTS, Part, Representation, Source};
 use crate::template::{Values, fill};
@@ -195,8 +195,8 @@ impl Reader {
         let Some(media) = info.attribute("media") else {
             return Err((info.node(), "expected a template with `media`".to_owned()));
         };
-        let times = segment_times(&mut self.remaining, info, length, None)?;
-        let first = info.number("startNumber")?.unwrap_or(1);
+        let SegmentTimes { skipped, times } = segment_times(&mut self.remaining, info, length, None)?;
+        let first = info.number("startNumber")?.unwrap_or(1).saturating_add(skipped);
         let values = Values { id: &of.id, bandwidth: of.bandwidth.as_bps(), number: first, time: 0 };
         let name = |template: &str| {
             if template.len() > MAX_REFERENCE_BYTES {
@@ -240,9 +240,13 @@ impl Reader {
             return Err((info.node(), "expected at least one segment in the list".to_owned()));
         }
         let limit = Some(entries.len());
-        let mut times = segment_times(&mut self.remaining, info, length, limit)?;
+        let SegmentTimes { skipped, mut times } = segment_times(&mut self.remaining, info, length, limit)?;
+        entries.drain(..usize::try_from(skipped).map_or(entries.len(), |skipped| skipped.min(entries.len())));
         times.truncate(entries.len());
         entries.truncate(times.len());
+        if entries.is_empty() {
+            return Err((info.node(), "expected a `SegmentURL` of a segment in the period".to_owned()));
+        }
         let lengths = times.into_iter().map(|(_, length)| length).collect();
         let init = initialization(info, &base)?;
         Ok(Part { bandwidth: of.bandwidth, init, lengths, source: Source::List { base, entries } })
