@@ -150,10 +150,9 @@ fn periods_are_concatenated() {
 /// A presentation of periods of one second, whose segments are named after their representations.
 fn named_periods(periods: &[(&str, [(&str, u64); 2])]) -> String {
     let periods = periods.iter().map(|(attributes, representations)| {
-        let representations: String = representations
-            .iter()
+        let representations = representations
             .map(|(id, bandwidth)| format!("<Representation id=\"{id}\" bandwidth=\"{bandwidth}\"/>"))
-            .collect();
+            .concat();
         format!(
             "<Period {attributes}><AdaptationSet contentType=\"video\">\
              <SegmentTemplate duration=\"1\" media=\"$RepresentationID$/$Bandwidth$/$Number$\"/>\
@@ -259,6 +258,29 @@ fn surplus_segments_of_one_representation_are_dropped() {
         many.complete().unwrap_err(),
         "expected the same number of segments for each bitrate, found 2 and 4"
     );
+}
+
+#[test]
+fn surplus_segment_is_dropped_in_its_own_period() {
+    let representation = |id: &str, rate: u32, last: usize| {
+        format!(
+            "<Representation id=\"{id}\" bandwidth=\"{rate}\">\
+             <SegmentTemplate endNumber=\"{last}\" duration=\"1\" media=\"{id}-$Number$\"/></Representation>"
+        )
+    };
+    let period = |low: usize, high: usize| {
+        format!(
+            "<Period><AdaptationSet contentType=\"video\">{}{}</AdaptationSet></Period>",
+            representation("low", 1, low),
+            representation("high", 2, high)
+        )
+    };
+    let mut read = read(&format!("<MPD>{}{}</MPD>", period(2, 3), period(3, 2))).unwrap();
+    read.complete().unwrap();
+    for (level, id) in ["low", "high"].iter().enumerate() {
+        let expected = [1, 2, 1, 2].map(|number| format!("https://example.org/a/{id}-{number}"));
+        assert_eq!(addresses(&read, level), expected);
+    }
 }
 
 #[test]

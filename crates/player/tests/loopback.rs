@@ -138,14 +138,13 @@ fn every_form_of_dash_segments_is_played() {
 fn each_period_is_played_from_its_own_representations() {
     let folder = tempfile::tempdir().unwrap();
     let period = |ids: [&str; 2], rates: [u32; 2]| {
-        let representations: String = (0..2)
-            .map(|level| {
-                let (id, rate) = (ids[level], rates[level]);
-                std::fs::create_dir(folder.path().join(id)).unwrap();
-                std::fs::write(folder.path().join(format!("{id}/1.m4s")), [7; 5_000]).unwrap();
-                format!("<Representation id=\"{id}\" bandwidth=\"{rate}\"/>")
-            })
-            .collect();
+        let representations = [0, 1].map(|level| {
+            let (id, rate) = (ids[level], rates[level]);
+            std::fs::create_dir(folder.path().join(id)).unwrap();
+            std::fs::write(folder.path().join(format!("{id}/1.m4s")), [7; 5_000]).unwrap();
+            format!("<Representation id=\"{id}\" bandwidth=\"{rate}\"/>")
+        });
+        let representations = representations.concat();
         format!(
             "<Period duration=\"PT0.2S\"><AdaptationSet contentType=\"video\"><SegmentTemplate timescale=\"10\" \
              duration=\"2\" media=\"$RepresentationID$/$Number$.m4s\"/>{representations}</AdaptationSet></Period>"
