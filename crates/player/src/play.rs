@@ -236,6 +236,9 @@ struct Driver<'a> {
     download: Option<Download>,
     /// The segment of the download, with its address and that of its initialization segment.
     current: Option<(Request, [String; 2])>,
+    /// Bytes received of the segment, and whether a response has stated its size.
+    received: units::Bytes,
+    size_known: bool,
     /// Initialization segments received so far, and the segment of the present download.
     known_inits: Vec<(usize, usize)>,
     pending_init: Option<(usize, usize)>,
@@ -256,6 +259,8 @@ impl<'a> Driver<'a> {
             player: Player::new(manifest, config.player.clone(), Instant::ZERO),
             download: None,
             current: None,
+            received: units::Bytes::ZERO,
+            size_known: false,
             known_inits: Vec::new(),
             pending_init: None,
             stalls_reported: 0,
@@ -352,6 +357,7 @@ impl<'a> Driver<'a> {
             Generated::new(seed, presentation.level(request.level) as u64, request.segment as u64)
         });
         self.current = Some((request, urls));
+        self.received = units::Bytes::ZERO;
         self.download = Some(self.fetcher.start(Job { address, init, fields, init_fields, content }));
     }
 
@@ -359,6 +365,7 @@ impl<'a> Driver<'a> {
         let Some((request, urls)) = &self.current else { return };
         match event {
             Some(Event::Head(at, size)) => {
+                self.size_known = size.is_some();
                 if let Some(size) = size {
                     self.player.resize(size);
                 }
@@ -368,6 +375,11 @@ impl<'a> Driver<'a> {
                 }
             }
             Some(Event::Bytes(at, bytes)) => {
+                self.received += bytes;
+                if !self.size_known && bytes >= self.player.missing() {
+                    // Only the end of the response completes the segment.
+                    self.player.resize(self.received + units::Bytes::new(1));
+                }
                 if self.player.receive(at, bytes) {
                     self.finish_download().await;
                 }

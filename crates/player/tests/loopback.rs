@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
-use support::{Server, config, sizes};
+use support::{Server, answer, answers, config, sizes};
 use tandem_player::content::{Content, Generated};
 use tandem_player::{PlayError, Proxy, Source, play};
 
@@ -223,33 +223,6 @@ fn plain_file_is_played_in_ranges() {
     assert!(log.iter().all(|entry| entry.status == 206 && entry.complete));
 }
 
-/// A hand-written server with one response per connection.
-fn answers(texts: Vec<Vec<u8>>) -> (u16, std::thread::JoinHandle<Vec<String>>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    let thread = std::thread::spawn(move || {
-        let mut asked = Vec::new();
-        for text in texts {
-            let (mut stream, _) = listener.accept().unwrap();
-            let mut request = Vec::new();
-            let mut byte = [0];
-            while !request.ends_with(b"\r\n\r\n") && stream.read(&mut byte).unwrap() == 1 {
-                request.push(byte[0]);
-            }
-            asked.push(String::from_utf8(request).unwrap());
-            stream.write_all(&text).unwrap();
-        }
-        asked
-    });
-    (port, thread)
-}
-
-fn answer(head: &str, body: &[u8]) -> Vec<u8> {
-    let mut answer = format!("HTTP/1.1 {head}\r\nContent-Length: {}\r\n\r\n", body.len()).into_bytes();
-    answer.extend_from_slice(body);
-    answer
-}
-
 #[test]
 fn interrupted_download_resumes_with_a_range() {
     let manifest = sizes(1, 100);
@@ -327,27 +300,6 @@ fn session_whose_manifest_does_not_arrive_has_a_record() {
         assert_eq!((record.state, record.kpis.mok.mos, record.kpis.emos), (Some(State::Failed), None, None));
         assert_eq!(record.video.url, Some(server.url("film.mpd").to_string()));
         assert!(record.kpis.initial_load_open && record.duration_s > 0.0);
-        thread.join().unwrap();
-    }
-}
-
-#[test]
-fn invalid_responses_are_errors() {
-    let table: [&[u8]; 6] = [
-        b"not HTTP at all\r\n\r\n",
-        b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
-        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-        b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999999\r\n\r\n",
-        b"HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 5-4/3\r\nContent-Length: 1\r\n\r\nx",
-        b"HTTP/1.1 302 Found\r\nLocation: ftp://elsewhere/\r\n\r\n",
-    ];
-    for text in table {
-        let (port, thread) = answers(vec![text.to_vec()]);
-        let mut config = config(&Server::at(port), sizes(1, 100));
-        config.network.retries = 0;
-        let played = play(&config, &mut go).unwrap();
-        assert!(played.failure.is_some(), "{}", String::from_utf8_lossy(text));
-        assert_eq!(played.record.problems(), Vec::<String>::new());
         thread.join().unwrap();
     }
 }
@@ -521,25 +473,4 @@ fn passwords_of_addresses_are_in_no_record() {
         let text = played.record.to_text();
         assert!(!text.contains("secret") && text.contains("http://127.0.0.1"), "{text}");
     }
-}
-
-#[test]
-fn file_of_an_impossible_size_is_an_error() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}/film.mp4", listener.local_addr().unwrap());
-    thread::spawn(move || {
-        while let Ok((mut stream, _)) = listener.accept() {
-            let _ = stream.read(&mut [0; 4096]);
-            let _ = stream.write_all(
-                b"HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-0/18446744073709551615\r\n\
-                  Content-Length: 1\r\nConnection: close\r\n\r\nx",
-            );
-        }
-    });
-    let server = Server::start(Content::default());
-    let mut config = config(&server, sizes(1, 200));
-    config.network.retries = 0;
-    config.source = Source::File { url: url.parse().unwrap(), duration: units::Duration::from_secs(4) };
-    let played = play(&config, &mut go).unwrap();
-    assert_eq!(played.record.state, Some(State::Failed));
 }
