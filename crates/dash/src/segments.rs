@@ -111,15 +111,17 @@ impl Representation {
     /// Cuts the file into ranges of two seconds, with its bytes spread evenly over time.
     ///
     /// # Errors
-    /// If the size or the length of the file is zero.
+    /// If the file has fewer bytes than ranges, or too many ranges.
     pub fn cut(&mut self, size: u64) -> Result<(), String> {
         for part in &mut self.parts {
             let Source::File { url, duration } = &part.source else { continue };
-            let count = duration.as_nanos().div_ceil(FILE_SEGMENT_DURATION.as_nanos()).min(size);
+            let count = duration.as_nanos().div_ceil(FILE_SEGMENT_DURATION.as_nanos());
             if count == 0 || count > MAX_SEGMENTS as u64 {
-                return Err(format!(
-                    "expected a size and a length above zero, found {size} bytes in {duration}"
-                ));
+                let most = FILE_SEGMENT_DURATION * MAX_SEGMENTS as u64;
+                return Err(format!("expected a length above zero, of at most {most}, found {duration}"));
+            }
+            if size < count {
+                return Err(format!("expected a file of at least {count} bytes, found {size}"));
             }
             let place = |index: u64| (u128::from(size) * u128::from(index) / u128::from(count)) as u64;
             part.lengths = (0..count)

@@ -115,6 +115,8 @@ fn single_file_takes_its_index_or_its_size() {
             .unwrap();
     let one = &mut plain.representations[0];
     assert_eq!(one.missing(), Some(Missing::Size(Url::parse("https://example.org/a/v.mp4").unwrap())));
+    let error = one.clone().cut(4).unwrap_err();
+    assert_eq!(error, "expected a file of at least 5 bytes, found 4");
     one.cut(1_001).unwrap();
     assert_eq!(lengths(&plain, 0), [2_000; 5]);
     assert_eq!(addresses(&plain, 0)[4], "https://example.org/a/v.mp4 800-1000");

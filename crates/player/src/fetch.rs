@@ -235,17 +235,16 @@ async fn size(
     fields: &[(&'static str, String)],
 ) -> Result<(u64, Url), HttpError> {
     let answer = client.get(url, Some((0, Some(0))), fields).await?;
-    let url = answer.url.clone();
-    if let Some(total) = answer.total {
+    let (total, url) = (answer.total, answer.url.clone());
+    if answer.length == Some(1) {
         answer.whole(1).await?;
-        return Ok((total, url));
+    } else {
+        // A server without range support sends the whole resource.
+        client.close();
     }
-    let length = answer.length;
-    // A server without range support sends the whole resource again.
-    client.close();
-    length
-        .map(|length| (length, url))
-        .ok_or_else(|| HttpError::Invalid("the response states no length".into()))
+    total
+        .map(|total| (total, url))
+        .ok_or_else(|| HttpError::Invalid("the response does not state the size of the file".into()))
 }
 
 /// Task that downloads a segment and reports its events.

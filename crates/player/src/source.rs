@@ -116,17 +116,17 @@ impl Presentation {
 
     async fn of_file(url: &Url, duration: Duration, fetcher: &mut Fetcher) -> Result<Self, PlayError> {
         let (size, url) = fetcher.size(url).await?;
-        if duration.is_zero() || size == 0 {
+        let count = duration.as_nanos().div_ceil(FILE_RANGE_DURATION.as_nanos());
+        if count == 0 || count > MAX_FILE_RANGES {
             return Err(PlayError::Manifest(format!(
-                "{}: expected a file of some length, found {size} bytes",
-                without_login(&url)
+                "expected a video longer than 0 s, of at most {} s",
+                MAX_FILE_RANGES * 2
             )));
         }
-        let count = duration.as_nanos().div_ceil(FILE_RANGE_DURATION.as_nanos()).min(size);
-        if count > MAX_FILE_RANGES {
+        if size < count {
             return Err(PlayError::Manifest(format!(
-                "expected a video of at most {} s",
-                MAX_FILE_RANGES * 2
+                "{}: expected a file of at least {count} bytes, found {size}",
+                without_login(&url)
             )));
         }
         let lengths: Vec<Duration> = (0..count)

@@ -80,3 +80,24 @@ fn file_of_an_impossible_size_is_an_error() {
     let played = play(&config, &mut go).unwrap();
     assert_eq!(played.record.state, Some(State::Failed));
 }
+
+#[test]
+fn file_whose_size_is_not_stated_is_an_error() {
+    let partial = "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-0/*\r\nContent-Length: 1\r\n\r\nx";
+    let small = "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-0/1\r\nContent-Length: 1\r\n\r\nx";
+    let table = [
+        (partial, "the response does not state the size of the file"),
+        (small, "expected a file of at least 2 bytes, found 1"),
+    ];
+    for (response, message) in table {
+        let (port, thread) = answers(vec![response.as_bytes().to_vec()]);
+        let server = Server::at(port);
+        let mut config = config(&server, sizes(1, 100));
+        config.network.retries = 0;
+        config.source =
+            Source::File { url: server.url("film.mp4"), duration: units::Duration::from_millis(4_000) };
+        let reason = play(&config, &mut go).unwrap().failure.unwrap();
+        assert!(reason.message.contains(message), "{}", reason.message);
+        thread.join().unwrap();
+    }
+}
