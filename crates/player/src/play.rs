@@ -276,12 +276,14 @@ impl<'a> Driver<'a> {
         let mut next_report = clock.now();
         loop {
             let now = clock.now();
+            if limit.is_some_and(|limit| now >= limit) {
+                return;
+            }
             if now >= next_report {
                 next_report = now + span(PROGRESS_INTERVAL);
                 self.sample(now);
                 self.report_to_agent(now).await;
-                let left = limit.is_some_and(|limit| now >= limit);
-                if left || observe(&self.progress(now)).is_break() {
+                if observe(&self.progress(now)).is_break() {
                     return;
                 }
             }
@@ -292,7 +294,7 @@ impl<'a> Driver<'a> {
                 return;
             }
             let mut wake = self.player.next().map_or(next_report, |next| next.min(next_report));
-            wake = limit.map_or(wake, |limit| wake.min(limit).max(now));
+            wake = limit.map_or(wake, |limit| wake.min(limit));
             let sleep = tokio::time::sleep(Duration::from_nanos(wake.since(now).as_nanos()));
             tokio::select! {
                 biased;

@@ -202,6 +202,16 @@ fn level_can_be_fixed_and_viewer_can_leave() {
 }
 
 #[test]
+fn session_ends_at_its_limit() {
+    let server = Server::start(Content::default());
+    let mut config = config(&server, sizes(50, 400));
+    config.limit = Some(Duration::from_millis(10));
+    let lengths = (0..5).map(|_| play(&config, &mut go).unwrap().record.duration_s);
+    let shortest = lengths.fold(f64::INFINITY, f64::min);
+    assert!(shortest < 0.1, "{shortest} s: not before the next report");
+}
+
+#[test]
 fn plain_file_is_played_in_ranges() {
     let folder = tempfile::tempdir().unwrap();
     let mut bytes = vec![0; 100_001];
