@@ -1,7 +1,7 @@
 //! Requests with retries, and the events of a segment's download.
 
 use crate::address::{Address, without_login};
-use crate::cmcd::RequestState;
+use crate::cmcd::{RequestState, StreamingFormat};
 use crate::error::PlayError;
 use crate::http::{Client, HttpError, Network, Range};
 use ::cmcd::Object;
@@ -29,7 +29,8 @@ pub(crate) struct Fetcher {
     pub(crate) cmcd: Cmcd,
     pub(crate) session_id: String,
     pub(crate) content_id: Option<String>,
-    pub(crate) dash: bool,
+    /// `None` until the manifest is there.
+    pub(crate) format: Option<StreamingFormat>,
     /// Recovered errors so far.
     pub(crate) failures: Vec<Failure>,
 }
@@ -100,14 +101,14 @@ impl Fetcher {
         content_id: Option<String>,
     ) -> Self {
         let client = Some(Client::new(network.clone()));
-        Self { network, client, clock, cmcd, session_id, content_id, dash: false, failures: Vec::new() }
+        Self { network, client, clock, cmcd, session_id, content_id, format: None, failures: Vec::new() }
     }
 
     /// Header fields of every request.
     pub(crate) fn request_state(&self, object: Object) -> RequestState<'_> {
         RequestState {
             content_id: self.content_id.as_deref(),
-            dash: self.dash,
+            format: self.format,
             ..RequestState::new(object, &self.session_id)
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::Config;
 use crate::address::{Address, without_login};
+use crate::cmcd::StreamingFormat;
 use crate::config::Source;
 use crate::error::PlayError;
 use crate::fetch::Fetcher;
@@ -52,7 +53,9 @@ impl Presentation {
                 Self::read(&name, &text, Some(&url), fetcher).await
             }
             Source::Text { name, text, base } => Self::read(name, text, base.as_ref(), fetcher).await,
-            Source::Sizes { name, manifest, server } => Ok(Self::of_sizes(name, manifest.clone(), server)),
+            Source::Sizes { name, manifest, server } => {
+                Ok(Self::of_sizes(name, manifest.clone(), server, fetcher))
+            }
             Source::File { url, duration } => Self::of_file(url, *duration, fetcher).await,
         }
     }
@@ -72,7 +75,7 @@ impl Presentation {
         })?;
         // Segment paths are relative to the folder of the manifest.
         let server = server.join(".").unwrap_or_else(|_| server.clone());
-        Ok(Self::of_sizes(name, manifest, &server))
+        Ok(Self::of_sizes(name, manifest, &server, fetcher))
     }
 
     async fn of_mpd(
@@ -82,7 +85,7 @@ impl Presentation {
         fetcher: &mut Fetcher,
     ) -> Result<Self, PlayError> {
         let mut parsed = dash::Presentation::parse(name, text, base).map_err(manifest_error)?;
-        fetcher.dash = true;
+        fetcher.format = Some(StreamingFormat::Dash);
         for representation in &mut parsed.representations {
             load_missing(representation, fetcher).await?;
         }
@@ -101,7 +104,8 @@ impl Presentation {
         Ok(Self { manifest, video, addresses: Addresses::Dash(levels), fixed: None })
     }
 
-    fn of_sizes(name: &str, manifest: Manifest, server: &Url) -> Self {
+    fn of_sizes(name: &str, manifest: Manifest, server: &Url, fetcher: &mut Fetcher) -> Self {
+        fetcher.format = Some(StreamingFormat::Other);
         let video = Video {
             url: Some(name.to_owned()),
             kind: Kind::Sizes,
@@ -115,6 +119,7 @@ impl Presentation {
     }
 
     async fn of_file(url: &Url, duration: Duration, fetcher: &mut Fetcher) -> Result<Self, PlayError> {
+        fetcher.format = Some(StreamingFormat::Other);
         let (size, url) = fetcher.size(url).await?;
         let count = duration.as_nanos().div_ceil(FILE_RANGE_DURATION.as_nanos());
         if count == 0 || count > MAX_FILE_RANGES {

@@ -87,7 +87,7 @@ fn every_form_of_dash_segments_is_played() {
     assert!(played.record.segments.iter().all(|segment| matches!(segment.size_bytes, 10_000 | 50_000)));
     let log = server.stop();
     assert_eq!(log.len(), 5);
-    assert!(log[0].path.starts_with("/manifest.mpd?CMCD=ot%3Dm%2Csf%3Do%2C"), "{}", log[0].path);
+    assert!(log[0].path.starts_with("/manifest.mpd?CMCD=ot%3Dm%2Csid%3D"), "{}", log[0].path);
     assert!(log[1].path.contains("%2Csf%3Dd%2C"), "{}", log[1].path);
 
     // One file with an index: initialization, index, segments.
