@@ -15,6 +15,8 @@ pub struct Manifest {
     /// Duration of each segment; empty if all are equal.
     lengths: Arc<[Duration]>,
     bitrates: Vec<Bitrate>,
+    /// One row per segment, with one bitrate per level; empty if all segments have `bitrates`.
+    segment_bitrates: Arc<[Vec<Bitrate>]>,
     /// One row per segment, with one size per level. Shared by clones: each of many players has one.
     sizes: Arc<[Vec<Bytes>]>,
 }
@@ -97,7 +99,13 @@ impl Manifest {
                 return Err(format!("segment {index}, level {level}: expected a size above 0, found 0"));
             }
         }
-        Ok(Self { segment, lengths: Arc::default(), bitrates, sizes: sizes.into() })
+        Ok(Self {
+            segment,
+            lengths: Arc::default(),
+            bitrates,
+            segment_bitrates: Arc::default(),
+            sizes: sizes.into(),
+        })
     }
 
     /// A manifest of segments with these durations, one per row of sizes.
@@ -123,6 +131,18 @@ impl Manifest {
         Ok(Self { lengths: lengths.into(), ..Self::new(longest, bitrates, sizes)? })
     }
 
+    /// The video with bitrates of each segment, one row per segment with one bitrate per level. Rules
+    /// still compare levels by [`bitrates`](Self::bitrates).
+    ///
+    /// # Errors
+    /// If a row or a bitrate is missing.
+    pub fn with_segment_bitrates(self, rows: Vec<Vec<Bitrate>>) -> Result<Self, String> {
+        if rows.len() != self.segments() || rows.iter().any(|row| row.len() != self.bitrates.len()) {
+            return Err("expected a bitrate for each segment and level".into());
+        }
+        Ok(Self { segment_bitrates: rows.into(), ..self })
+    }
+
     /// The video with a single level, limited to the highest; it becomes level 0.
     pub fn single_level(&self, level: usize) -> Self {
         let level = level.min(self.highest());
@@ -130,6 +150,7 @@ impl Manifest {
             segment: self.segment,
             lengths: Arc::clone(&self.lengths),
             bitrates: vec![self.bitrates[level]],
+            segment_bitrates: self.segment_bitrates.iter().map(|row| vec![row[level]]).collect(),
             sizes: self.sizes.iter().map(|row| vec![row[level]]).collect(),
         }
     }
@@ -196,6 +217,11 @@ impl Manifest {
     /// Bitrate of a level, limited to the highest.
     pub fn bitrate(&self, level: usize) -> Bitrate {
         self.bitrates[level.min(self.highest())]
+    }
+    /// Bitrate of a segment in a level, limited to the highest.
+    pub fn segment_bitrate(&self, segment: usize, level: usize) -> Bitrate {
+        let own = self.segment_bitrates.get(segment).map(|row| row[level.min(self.highest())]);
+        own.unwrap_or_else(|| self.bitrate(level))
     }
     /// The highest level.
     pub fn highest(&self) -> usize {
@@ -270,6 +296,22 @@ mod tests {
         };
         assert_eq!(wrong(&lengths[..1]), "expected a length for each of 2 segments, found 1");
         assert_eq!(wrong(&[lengths[0], Duration::ZERO]), "segment 1: expected some length, found 0 ms");
+    }
+
+    #[test]
+    fn segments_may_differ_in_bitrate() {
+        let rates = [1_000, 2_000, 1_500, 3_000].map(Bitrate::from_bps);
+        let sizes = vec![vec![Bytes::new(5), Bytes::new(9)]; 2];
+        let same = Manifest::new(Duration::from_secs(1), rates[..2].to_vec(), sizes).unwrap();
+        assert_eq!(same.segment_bitrate(1, 1), rates[1]);
+        let rows = vec![rates[..2].to_vec(), rates[2..].to_vec()];
+        let manifest = same.clone().with_segment_bitrates(rows).unwrap();
+        let of = |segment, level| manifest.segment_bitrate(segment, level);
+        assert_eq!([of(0, 0), of(0, 1), of(1, 0), of(1, 7)], rates);
+        assert_eq!(manifest.bitrates(), &rates[..2]);
+        assert_eq!(manifest.single_level(1).segment_bitrate(1, 0), rates[3]);
+        let short = same.with_segment_bitrates(vec![rates.to_vec()]);
+        assert_eq!(short.unwrap_err(), "expected a bitrate for each segment and level");
     }
 
     #[test]

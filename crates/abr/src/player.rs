@@ -263,7 +263,7 @@ impl Player {
         self.fetched.push(Fetched {
             segment: request.segment,
             level,
-            bitrate: self.manifest.bitrate(level),
+            bitrate: self.manifest.segment_bitrate(request.segment, level),
             size: request.size,
             duration,
             asked,
@@ -325,11 +325,12 @@ impl Player {
     /// Bitrate of the present download, or else of the last segment; of the lowest level before the
     /// first.
     pub fn bitrate(&self) -> Bitrate {
-        let level = match self.fetch {
-            Fetch::Active(download) => download.request.level,
-            _ => self.fetched.last().map_or(0, |last| last.level),
-        };
-        self.manifest.bitrate(level)
+        match self.fetch {
+            Fetch::Active(Download { request: Request { segment, level, .. }, .. }) => {
+                self.manifest.segment_bitrate(segment, level)
+            }
+            _ => self.fetched.last().map_or(self.manifest.bitrate(0), |last| last.bitrate),
+        }
     }
 
     /// Missing bytes of the present download.

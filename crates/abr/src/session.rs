@@ -66,7 +66,7 @@ pub struct Fetched {
     pub segment: usize,
     /// Its level, from 0, the lowest.
     pub level: usize,
-    /// Bitrate of the level in the manifest.
+    /// Its bitrate in the manifest.
     pub bitrate: Bitrate,
     /// Its size.
     pub size: Bytes,

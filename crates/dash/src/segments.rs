@@ -26,9 +26,9 @@ pub enum Missing {
 /// The video at one bitrate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Representation {
-    /// Identifier in the manifest.
+    /// Identifier in the first period.
     pub id: String,
-    /// Bitrate.
+    /// Bitrate in the first period.
     pub bandwidth: Bitrate,
     /// Codecs in the form of RFC 6381: `avc1.64001f`.
     pub codecs: Option<String>,
@@ -43,6 +43,7 @@ pub struct Representation {
 /// Segments of a representation in one period.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Part {
+    pub(crate) bandwidth: Bitrate,
     pub(crate) init: Option<Address>,
     pub(crate) lengths: Vec<Duration>,
     pub(crate) source: Source,
@@ -50,8 +51,8 @@ pub(crate) struct Part {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Source {
-    /// A template, with the number and time of each segment.
-    Template { base: Url, media: String, first: u64, times: Vec<u64> },
+    /// A template, with the representation's identifier, and the number and time of each segment.
+    Template { base: Url, media: String, id: String, first: u64, times: Vec<u64> },
     /// Each is told: a reference to be resolved, a range.
     List { base: Url, entries: Vec<(String, Option<(u64, u64)>)> },
     /// In one file with an index that the caller supplies.
@@ -65,7 +66,7 @@ impl Part {
     pub(crate) fn address_bytes(&self) -> usize {
         let init = self.init.as_ref().map_or(0, |init| init.url.as_str().len());
         let source = match &self.source {
-            Source::Template { base, media, .. } => base.as_str().len() + media.len(),
+            Source::Template { base, media, id, .. } => base.as_str().len() + media.len() + id.len(),
             Source::List { base, entries } => {
                 base.as_str().len() + entries.iter().map(|(reference, _)| reference.len()).sum::<usize>()
             }
@@ -110,15 +111,17 @@ impl Representation {
     /// Cuts the file into ranges of two seconds, with its bytes spread evenly over time.
     ///
     /// # Errors
-    /// If the size or the length of the file is zero.
+    /// If the file has fewer bytes than ranges, or too many ranges.
     pub fn cut(&mut self, size: u64) -> Result<(), String> {
         for part in &mut self.parts {
             let Source::File { url, duration } = &part.source else { continue };
-            let count = duration.as_nanos().div_ceil(FILE_SEGMENT_DURATION.as_nanos()).min(size);
+            let count = duration.as_nanos().div_ceil(FILE_SEGMENT_DURATION.as_nanos());
             if count == 0 || count > MAX_SEGMENTS as u64 {
-                return Err(format!(
-                    "expected a size and a length above zero, found {size} bytes in {duration}"
-                ));
+                let most = FILE_SEGMENT_DURATION * MAX_SEGMENTS as u64;
+                return Err(format!("expected a length above zero, of at most {most}, found {duration}"));
+            }
+            if size < count {
+                return Err(format!("expected a file of at least {count} bytes, found {size}"));
             }
             let place = |index: u64| (u128::from(size) * u128::from(index) / u128::from(count)) as u64;
             part.lengths = (0..count)
@@ -149,14 +152,19 @@ impl Representation {
         self.parts.iter().flat_map(|part| part.lengths.iter().copied())
     }
 
+    /// Bitrate in the period of a segment, counted from 0; `None` beyond the last.
+    pub fn bandwidth_of(&self, segment: usize) -> Option<Bitrate> {
+        self.part(segment).map(|(part, _)| part.bandwidth)
+    }
+
     /// Address of a segment, counted from 0; `None` beyond the last.
     pub fn address(&self, segment: usize) -> Option<Address> {
         let (part, index) = self.part(segment)?;
         match &part.source {
-            Source::Template { base, media, first, times } => {
+            Source::Template { base, media, id, first, times } => {
                 let values = Values {
-                    id: &self.id,
-                    bandwidth: self.bandwidth.as_bps(),
+                    id,
+                    bandwidth: part.bandwidth.as_bps(),
                     number: first.checked_add(index as u64)?,
                     time: *times.get(index)?,
                 };

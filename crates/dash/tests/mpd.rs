@@ -115,6 +115,8 @@ fn single_file_takes_its_index_or_its_size() {
             .unwrap();
     let one = &mut plain.representations[0];
     assert_eq!(one.missing(), Some(Missing::Size(Url::parse("https://example.org/a/v.mp4").unwrap())));
+    let error = one.clone().cut(4).unwrap_err();
+    assert_eq!(error, "expected a file of at least 5 bytes, found 4");
     one.cut(1_001).unwrap();
     assert_eq!(lengths(&plain, 0), [2_000; 5]);
     assert_eq!(addresses(&plain, 0)[4], "https://example.org/a/v.mp4 800-1000");
@@ -147,6 +149,97 @@ fn periods_are_concatenated() {
     assert_eq!([init(1), init(2)], [Some((0, "/a/one/i".into())), Some((1, "/a/two/i".into()))]);
 }
 
+/// A presentation of periods of one second, whose segments are named after their representations.
+fn named_periods(periods: &[(&str, [(&str, u64); 2])]) -> String {
+    let periods = periods.iter().map(|(attributes, representations)| {
+        let representations = representations
+            .map(|(id, bandwidth)| format!("<Representation id=\"{id}\" bandwidth=\"{bandwidth}\"/>"))
+            .concat();
+        format!(
+            "<Period {attributes}><AdaptationSet contentType=\"video\">\
+             <SegmentTemplate duration=\"1\" media=\"$RepresentationID$/$Bandwidth$/$Number$\"/>\
+             {representations}</AdaptationSet></Period>"
+        )
+    });
+    format!("<MPD>{}</MPD>", periods.collect::<String>())
+}
+
+#[test]
+fn each_period_has_its_own_identifiers_and_bandwidths() {
+    let read = read(&named_periods(&[
+        ("duration=\"PT2S\"", [("main-lo", 100_000), ("main-hi", 200_000)]),
+        ("duration=\"PT1S\"", [("ad-hi", 250_000), ("ad-lo", 90_000)]),
+    ]))
+    .unwrap();
+    let expected = ["main-hi/200000/1", "main-hi/200000/2", "ad-hi/250000/1"];
+    assert_eq!(addresses(&read, 1), expected.map(|path| format!("https://example.org/a/{path}")));
+    let low = &read.representations[0];
+    let rates: Vec<Option<u64>> =
+        (0..4).map(|segment| low.bandwidth_of(segment).map(units::Bitrate::as_bps)).collect();
+    assert_eq!(rates, [Some(100_000), Some(100_000), Some(90_000), None]);
+}
+
+#[test]
+fn rounding_error_of_the_period_is_no_segment() {
+    let text = |length: &str, timing: &str| {
+        let template = format!(
+            "<SegmentTemplate timescale=\"1000\" media=\"$Number$\" {timing}</SegmentTemplate>\
+             <Representation id=\"v\" bandwidth=\"9\"/>"
+        );
+        mpd(&template).replace("PT10S", length)
+    };
+    let equal = "duration=\"2002\">";
+    let repeated = "><SegmentTimeline><S t=\"0\" d=\"2002\" r=\"-1\"/></SegmentTimeline>";
+    for timing in [equal, repeated] {
+        let lengths_of = |length: &str| lengths(&read(&text(length, timing)).unwrap(), 0);
+        assert_eq!(lengths_of("PT6.0060014724731445S"), [2_002; 3], "{timing}");
+        assert_eq!(lengths_of("PT6.0059S"), [2_002; 3], "{timing}");
+        assert_eq!(lengths_of("PT6.016S"), [2_002, 2_002, 2_002, 10], "{timing}");
+    }
+}
+
+#[test]
+fn timeline_is_limited_to_its_period() {
+    let text = |media: &str, timeline: &str| {
+        let template = format!(
+            "<SegmentTemplate presentationTimeOffset=\"100\" startNumber=\"7\" media=\"{media}\">\
+             <SegmentTimeline>{timeline}</SegmentTimeline></SegmentTemplate>\
+             <Representation id=\"v\" bandwidth=\"9\"/>"
+        );
+        mpd(&template).replace("PT10S", "PT4S")
+    };
+    let names = |media, timeline| {
+        let read = read(&text(media, timeline)).unwrap();
+        let names: Vec<String> =
+            addresses(&read, 0).iter().map(|url| url.rsplit('/').next().unwrap().to_owned()).collect();
+        (names.join(" "), lengths(&read, 0))
+    };
+    let (time, number) = ("$Time$", "$Number$");
+    let aligned = "<S t=\"96\" d=\"2\" r=\"7\"/>";
+    assert_eq!(names(time, aligned), ("100 102".to_owned(), vec![2_000; 2]));
+    assert_eq!(names(number, aligned), ("9 10".to_owned(), vec![2_000; 2]));
+    // Segments across the ends of the period are played in part.
+    let across = "<S t=\"95\" d=\"3\"/><S d=\"3\" r=\"2\"/>";
+    assert_eq!(names(time, across), ("98 101".to_owned(), vec![1_000, 3_000]));
+    assert_eq!(names(time, "<S t=\"99\" d=\"3\" r=\"-1\"/>"), ("99 102".to_owned(), vec![2_000; 2]));
+    // Without a time, the first segment begins at 0.
+    assert_eq!(names(time, "<S d=\"34\" r=\"9\"/>"), ("68 102".to_owned(), vec![2_000; 2]));
+    let long = "<S d=\"1\" r=\"99999999999\"/>";
+    assert_eq!(names(number, long), ("107 108 109 110".to_owned(), vec![1_000; 4]));
+    let error = read(&text(time, "<S t=\"200\" d=\"2\"/>")).unwrap_err();
+    assert!(error.ends_with("expected at least one `S` of the timeline in the period"), "{error}");
+}
+
+#[test]
+fn segments_before_the_period_count_in_a_list() {
+    let read =
+        read(&mpd("<Representation id=\"v\" bandwidth=\"900\"><SegmentList presentationTimeOffset=\"2\">\
+         <SegmentTimeline><S t=\"0\" d=\"2\" r=\"2\"/></SegmentTimeline><SegmentURL media=\"1\"/>\
+         <SegmentURL media=\"2\"/><SegmentURL media=\"3\"/></SegmentList></Representation>"))
+        .unwrap();
+    assert_eq!(addresses(&read, 0), ["https://example.org/a/2", "https://example.org/a/3"]);
+}
+
 #[test]
 fn surplus_segments_of_one_representation_are_dropped() {
     let list = |id: &str, rate: u32, names: &[&str]| {
@@ -167,6 +260,29 @@ fn surplus_segments_of_one_representation_are_dropped() {
         many.complete().unwrap_err(),
         "expected the same number of segments for each bitrate, found 2 and 4"
     );
+}
+
+#[test]
+fn surplus_segment_is_dropped_in_its_own_period() {
+    let representation = |id: &str, rate: u32, last: usize| {
+        format!(
+            "<Representation id=\"{id}\" bandwidth=\"{rate}\">\
+             <SegmentTemplate endNumber=\"{last}\" duration=\"1\" media=\"{id}-$Number$\"/></Representation>"
+        )
+    };
+    let period = |low: usize, high: usize| {
+        format!(
+            "<Period><AdaptationSet contentType=\"video\">{}{}</AdaptationSet></Period>",
+            representation("low", 1, low),
+            representation("high", 2, high)
+        )
+    };
+    let mut read = read(&format!("<MPD>{}{}</MPD>", period(2, 3), period(3, 2))).unwrap();
+    read.complete().unwrap();
+    for (level, id) in ["low", "high"].iter().enumerate() {
+        let expected = [1, 2, 1, 2].map(|number| format!("https://example.org/a/{id}-{number}"));
+        assert_eq!(addresses(&read, level), expected);
+    }
 }
 
 #[test]
@@ -216,19 +332,22 @@ fn errors_have_a_position_and_an_expectation() {
             "film.mpd:3:1: expected at most 100000 segments",
         ),
         (
-            template("media=\"a\"", "<SegmentTimeline><S d=\"1\" r=\"99999999999\"/></SegmentTimeline>"),
-            "film.mpd:3:45: expected at most 100000 segments",
+            template(
+                "media=\"a\" timescale=\"99999\"",
+                "<SegmentTimeline><S d=\"1\" r=\"99999999999\"/></SegmentTimeline>",
+            ),
+            "film.mpd:3:63: expected at most 100000 segments",
         ),
         (
             template(
-                "media=\"a\"",
-                "<SegmentTimeline><S t=\"18446744073709551615\" d=\"1\"/></SegmentTimeline>",
+                "media=\"a\" presentationTimeOffset=\"18446744073709551000\"",
+                "<SegmentTimeline><S t=\"18446744073709551001\" d=\"1\"/></SegmentTimeline>",
             ),
-            "film.mpd:3:45: expected a presentation time below 2^62 units",
+            "film.mpd:3:91: expected a presentation time below 2^62 units",
         ),
         (
             template("media=\"a\"", "<SegmentTimeline/>"),
-            "film.mpd:3:28: expected at least one `S` in the timeline",
+            "film.mpd:3:28: expected at least one `S` of the timeline in the period",
         ),
     ];
     for (found, expected) in table {

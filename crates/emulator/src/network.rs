@@ -181,7 +181,8 @@ impl Network {
             media,
             ports,
             paths: paths.collect(),
-            background: Background::all(experiment),
+            // Faults may postpone the end of a run.
+            background: Background::all(experiment, Instant::MAX),
             capture,
             ready: VecDeque::new(),
             free_buffers: Vec::new(),

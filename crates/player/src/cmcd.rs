@@ -8,6 +8,22 @@ use ::cmcd::{Object, encoded, quoted};
 use playback::Cmcd;
 use units::{Bitrate, Duration};
 
+/// Streaming format, `sf`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StreamingFormat {
+    Dash,
+    Other,
+}
+
+impl StreamingFormat {
+    const fn token(self) -> &'static str {
+        match self {
+            Self::Dash => "d",
+            Self::Other => "o",
+        }
+    }
+}
+
 /// Values for one request; `None` and false are absent.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RequestState<'a> {
@@ -34,8 +50,8 @@ pub(crate) struct RequestState<'a> {
     pub(crate) content_id: Option<&'a str>,
     /// `sid`: session identifier.
     pub(crate) session_id: &'a str,
-    /// `sf`: `d` for DASH, `o` otherwise.
-    pub(crate) dash: bool,
+    /// `sf`: unknown until the manifest is there.
+    pub(crate) format: Option<StreamingFormat>,
 }
 
 /// Header field of a key.
@@ -63,7 +79,7 @@ impl<'a> RequestState<'a> {
             starved: false,
             content_id: None,
             session_id,
-            dash: false,
+            format: None,
         }
     }
 
@@ -89,7 +105,7 @@ impl<'a> RequestState<'a> {
         add(Field::Request, "mtp", number(self.throughput.map(|rate| hundreds(kbps(rate)))));
         add(Field::Request, "nor", self.next.as_deref().map(|next| format!("=\"{}\"", encoded(next))));
         add(Field::Object, "ot", token(self.object.token()));
-        add(Field::Session, "sf", token(if self.dash { "d" } else { "o" }));
+        add(Field::Session, "sf", self.format.and_then(|format| token(format.token())));
         add(Field::Session, "sid", Some(string(self.session_id)));
         add(Field::Session, "st", token("v"));
         add(Field::Request, "su", flag(self.startup));
@@ -162,7 +178,7 @@ mod tests {
             starved: true,
             content_id: Some("a \"b\" \\c"),
             session_id: "6e2fb550-c457-11e9-bb97-0800200c9a66",
-            dash: true,
+            format: Some(StreamingFormat::Dash),
         }
     }
 
@@ -174,11 +190,13 @@ mod tests {
              nor=\"..%2F3%2F7%20b.m4s\",ot=v,sf=d,sid=\"6e2fb550-c457-11e9-bb97-0800200c9a66\",st=v,su,tb=35001"
         );
         let least = RequestState::new(Object::Manifest, "s");
-        assert_eq!(least.query(), "ot=m,sf=o,sid=\"s\",st=v");
+        assert_eq!(least.query(), "ot=m,sid=\"s\",st=v");
         assert_eq!(
             least.headers(),
-            [("cmcd-object", "ot=m".to_owned()), ("cmcd-session", "sf=o,sid=\"s\",st=v".to_owned())]
+            [("cmcd-object", "ot=m".to_owned()), ("cmcd-session", "sid=\"s\",st=v".to_owned())]
         );
+        let other = RequestState { format: Some(StreamingFormat::Other), ..least.clone() };
+        assert_eq!(other.query(), "ot=m,sf=o,sid=\"s\",st=v");
         for (object, word) in [(Object::Init, "ot=i"), (Object::Other, "ot=o")] {
             assert!(RequestState { object, ..least.clone() }.query().starts_with(word));
         }

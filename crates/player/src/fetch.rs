@@ -1,7 +1,7 @@
 //! Requests with retries, and the events of a segment's download.
 
 use crate::address::{Address, without_login};
-use crate::cmcd::RequestState;
+use crate::cmcd::{RequestState, StreamingFormat};
 use crate::error::PlayError;
 use crate::http::{Client, HttpError, Network, Range};
 use ::cmcd::Object;
@@ -29,7 +29,8 @@ pub(crate) struct Fetcher {
     pub(crate) cmcd: Cmcd,
     pub(crate) session_id: String,
     pub(crate) content_id: Option<String>,
-    pub(crate) dash: bool,
+    /// `None` until the manifest is there.
+    pub(crate) format: Option<StreamingFormat>,
     /// Recovered errors so far.
     pub(crate) failures: Vec<Failure>,
 }
@@ -100,14 +101,14 @@ impl Fetcher {
         content_id: Option<String>,
     ) -> Self {
         let client = Some(Client::new(network.clone()));
-        Self { network, client, clock, cmcd, session_id, content_id, dash: false, failures: Vec::new() }
+        Self { network, client, clock, cmcd, session_id, content_id, format: None, failures: Vec::new() }
     }
 
     /// Header fields of every request.
     pub(crate) fn request_state(&self, object: Object) -> RequestState<'_> {
         RequestState {
             content_id: self.content_id.as_deref(),
-            dash: self.dash,
+            format: self.format,
             ..RequestState::new(object, &self.session_id)
         }
     }
@@ -235,17 +236,16 @@ async fn size(
     fields: &[(&'static str, String)],
 ) -> Result<(u64, Url), HttpError> {
     let answer = client.get(url, Some((0, Some(0))), fields).await?;
-    let url = answer.url.clone();
-    if let Some(total) = answer.total {
+    let (total, url) = (answer.total, answer.url.clone());
+    if answer.length == Some(1) {
         answer.whole(1).await?;
-        return Ok((total, url));
+    } else {
+        // A server without range support sends the whole resource.
+        client.close();
     }
-    let length = answer.length;
-    // A server without range support sends the whole resource again.
-    client.close();
-    length
-        .map(|length| (length, url))
-        .ok_or_else(|| HttpError::Invalid("the response states no length".into()))
+    total
+        .map(|total| (total, url))
+        .ok_or_else(|| HttpError::Invalid("the response does not state the size of the file".into()))
 }
 
 /// Task that downloads a segment and reports its events.

@@ -236,6 +236,9 @@ struct Driver<'a> {
     download: Option<Download>,
     /// The segment of the download, with its address and that of its initialization segment.
     current: Option<(Request, [String; 2])>,
+    /// Bytes received of the segment, and whether a response has stated its size.
+    received: units::Bytes,
+    size_known: bool,
     /// Initialization segments received so far, and the segment of the present download.
     known_inits: Vec<(usize, usize)>,
     pending_init: Option<(usize, usize)>,
@@ -256,6 +259,8 @@ impl<'a> Driver<'a> {
             player: Player::new(manifest, config.player.clone(), Instant::ZERO),
             download: None,
             current: None,
+            received: units::Bytes::ZERO,
+            size_known: false,
             known_inits: Vec::new(),
             pending_init: None,
             stalls_reported: 0,
@@ -271,12 +276,14 @@ impl<'a> Driver<'a> {
         let mut next_report = clock.now();
         loop {
             let now = clock.now();
+            if limit.is_some_and(|limit| now >= limit) {
+                return;
+            }
             if now >= next_report {
                 next_report = now + span(PROGRESS_INTERVAL);
                 self.sample(now);
                 self.report_to_agent(now).await;
-                let left = limit.is_some_and(|limit| now >= limit);
-                if left || observe(&self.progress(now)).is_break() {
+                if observe(&self.progress(now)).is_break() {
                     return;
                 }
             }
@@ -287,7 +294,7 @@ impl<'a> Driver<'a> {
                 return;
             }
             let mut wake = self.player.next().map_or(next_report, |next| next.min(next_report));
-            wake = limit.map_or(wake, |limit| wake.min(limit).max(now));
+            wake = limit.map_or(wake, |limit| wake.min(limit));
             let sleep = tokio::time::sleep(Duration::from_nanos(wake.since(now).as_nanos()));
             tokio::select! {
                 biased;
@@ -318,9 +325,9 @@ impl<'a> Driver<'a> {
         let stalls = self.player.stalls().0 + usize::from(self.player.stalled(now));
         let buffer = self.player.buffer(now);
         let video = RequestState {
-            bitrate: Some(manifest.bitrate(request.level)),
+            bitrate: Some(manifest.segment_bitrate(request.segment, request.level)),
             duration: Some(manifest.length(request.segment)),
-            top: Some(manifest.bitrate(manifest.highest())),
+            top: Some(manifest.segment_bitrate(request.segment, manifest.highest())),
             buffer: Some(buffer),
             // Time until the buffer is empty; zero before the first picture and during a stall.
             deadline: Some(buffer),
@@ -352,6 +359,7 @@ impl<'a> Driver<'a> {
             Generated::new(seed, presentation.level(request.level) as u64, request.segment as u64)
         });
         self.current = Some((request, urls));
+        self.received = units::Bytes::ZERO;
         self.download = Some(self.fetcher.start(Job { address, init, fields, init_fields, content }));
     }
 
@@ -359,6 +367,7 @@ impl<'a> Driver<'a> {
         let Some((request, urls)) = &self.current else { return };
         match event {
             Some(Event::Head(at, size)) => {
+                self.size_known = size.is_some();
                 if let Some(size) = size {
                     self.player.resize(size);
                 }
@@ -368,6 +377,11 @@ impl<'a> Driver<'a> {
                 }
             }
             Some(Event::Bytes(at, bytes)) => {
+                self.received += bytes;
+                if !self.size_known && bytes >= self.player.missing() {
+                    // Only the end of the response completes the segment.
+                    self.player.resize(self.received + units::Bytes::new(1));
+                }
                 if self.player.receive(at, bytes) {
                     self.finish_download().await;
                 }

@@ -2,6 +2,7 @@
 
 use crate::Config;
 use crate::address::{Address, without_login};
+use crate::cmcd::StreamingFormat;
 use crate::config::Source;
 use crate::error::PlayError;
 use crate::fetch::Fetcher;
@@ -52,7 +53,9 @@ impl Presentation {
                 Self::read(&name, &text, Some(&url), fetcher).await
             }
             Source::Text { name, text, base } => Self::read(name, text, base.as_ref(), fetcher).await,
-            Source::Sizes { name, manifest, server } => Ok(Self::of_sizes(name, manifest.clone(), server)),
+            Source::Sizes { name, manifest, server } => {
+                Ok(Self::of_sizes(name, manifest.clone(), server, fetcher))
+            }
             Source::File { url, duration } => Self::of_file(url, *duration, fetcher).await,
         }
     }
@@ -72,7 +75,7 @@ impl Presentation {
         })?;
         // Segment paths are relative to the folder of the manifest.
         let server = server.join(".").unwrap_or_else(|_| server.clone());
-        Ok(Self::of_sizes(name, manifest, &server))
+        Ok(Self::of_sizes(name, manifest, &server, fetcher))
     }
 
     async fn of_mpd(
@@ -82,7 +85,7 @@ impl Presentation {
         fetcher: &mut Fetcher,
     ) -> Result<Self, PlayError> {
         let mut parsed = dash::Presentation::parse(name, text, base).map_err(manifest_error)?;
-        fetcher.dash = true;
+        fetcher.format = Some(StreamingFormat::Dash);
         for representation in &mut parsed.representations {
             load_missing(representation, fetcher).await?;
         }
@@ -101,7 +104,8 @@ impl Presentation {
         Ok(Self { manifest, video, addresses: Addresses::Dash(levels), fixed: None })
     }
 
-    fn of_sizes(name: &str, manifest: Manifest, server: &Url) -> Self {
+    fn of_sizes(name: &str, manifest: Manifest, server: &Url, fetcher: &mut Fetcher) -> Self {
+        fetcher.format = Some(StreamingFormat::Other);
         let video = Video {
             url: Some(name.to_owned()),
             kind: Kind::Sizes,
@@ -115,18 +119,19 @@ impl Presentation {
     }
 
     async fn of_file(url: &Url, duration: Duration, fetcher: &mut Fetcher) -> Result<Self, PlayError> {
+        fetcher.format = Some(StreamingFormat::Other);
         let (size, url) = fetcher.size(url).await?;
-        if duration.is_zero() || size == 0 {
+        let count = duration.as_nanos().div_ceil(FILE_RANGE_DURATION.as_nanos());
+        if count == 0 || count > MAX_FILE_RANGES {
             return Err(PlayError::Manifest(format!(
-                "{}: expected a file of some length, found {size} bytes",
-                without_login(&url)
+                "expected a video longer than 0 s, of at most {} s",
+                MAX_FILE_RANGES * 2
             )));
         }
-        let count = duration.as_nanos().div_ceil(FILE_RANGE_DURATION.as_nanos()).min(size);
-        if count > MAX_FILE_RANGES {
+        if size < count {
             return Err(PlayError::Manifest(format!(
-                "expected a video of at most {} s",
-                MAX_FILE_RANGES * 2
+                "{}: expected a file of at least {count} bytes, found {size}",
+                without_login(&url)
             )));
         }
         let lengths: Vec<Duration> = (0..count)
@@ -235,9 +240,10 @@ async fn load_missing(
 fn dash_manifest(levels: &[dash::Representation]) -> Result<Manifest, String> {
     let lengths: Vec<Duration> = levels[0].lengths().collect();
     let rates: Vec<Bitrate> = levels.iter().map(|level| level.bandwidth).collect();
+    let rate = |level: &dash::Representation, segment| level.bandwidth_of(segment).unwrap_or(level.bandwidth);
     let size = |level: &dash::Representation, segment: usize, length: Duration| {
         let range = level.address(segment).and_then(|address| address.range);
-        let estimate = || level.bandwidth.over(length).max(Bytes::new(1));
+        let estimate = || rate(level, segment).over(length).max(Bytes::new(1));
         range.map_or_else(estimate, |(from, to)| Bytes::new(to - from + 1))
     };
     let sizes = lengths
@@ -245,7 +251,9 @@ fn dash_manifest(levels: &[dash::Representation]) -> Result<Manifest, String> {
         .enumerate()
         .map(|(segment, length)| levels.iter().map(|level| size(level, segment, *length)).collect())
         .collect();
-    Manifest::uneven(lengths, rates, sizes)
+    let segment_rates =
+        (0..lengths.len()).map(|segment| levels.iter().map(|level| rate(level, segment)).collect()).collect();
+    Manifest::uneven(lengths, rates, sizes)?.with_segment_bitrates(segment_rates)
 }
 
 fn dash_level(level: &dash::Representation) -> Level {

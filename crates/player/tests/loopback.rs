@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
-use support::{Server, config, sizes};
+use support::{Server, answer, answers, config, sizes};
 use tandem_player::content::{Content, Generated};
 use tandem_player::{PlayError, Proxy, Source, play};
 
@@ -87,7 +87,7 @@ fn every_form_of_dash_segments_is_played() {
     assert!(played.record.segments.iter().all(|segment| matches!(segment.size_bytes, 10_000 | 50_000)));
     let log = server.stop();
     assert_eq!(log.len(), 5);
-    assert!(log[0].path.starts_with("/manifest.mpd?CMCD=ot%3Dm%2Csf%3Do%2C"), "{}", log[0].path);
+    assert!(log[0].path.starts_with("/manifest.mpd?CMCD=ot%3Dm%2Csid%3D"), "{}", log[0].path);
     assert!(log[1].path.contains("%2Csf%3Dd%2C"), "{}", log[1].path);
 
     // One file with an index: initialization, index, segments.
@@ -135,6 +135,39 @@ fn every_form_of_dash_segments_is_played() {
 }
 
 #[test]
+fn each_period_is_played_from_its_own_representations() {
+    let folder = tempfile::tempdir().unwrap();
+    let period = |ids: [&str; 2], rates: [u32; 2]| {
+        let representations = [0, 1].map(|level| {
+            let (id, rate) = (ids[level], rates[level]);
+            std::fs::create_dir(folder.path().join(id)).unwrap();
+            std::fs::write(folder.path().join(format!("{id}/1.m4s")), [7; 5_000]).unwrap();
+            format!("<Representation id=\"{id}\" bandwidth=\"{rate}\"/>")
+        });
+        let representations = representations.concat();
+        format!(
+            "<Period duration=\"PT0.2S\"><AdaptationSet contentType=\"video\"><SegmentTemplate timescale=\"10\" \
+             duration=\"2\" media=\"$RepresentationID$/$Number$.m4s\"/>{representations}</AdaptationSet></Period>"
+        )
+    };
+    let film = period(["main-lo", "main-hi"], [100_000, 200_000]);
+    let ad = period(["ad-lo", "ad-hi"], [90_000, 250_000]);
+    std::fs::write(folder.path().join("film.mpd"), format!("<MPD>{film}{ad}</MPD>")).unwrap();
+    let server = Server::start(Content { directory: Some(folder.path().to_owned()), ..Content::default() });
+    let mut config = config(&server, sizes(1, 100));
+    config.source = Source::Url(server.url("film.mpd"));
+    config.level = Some(1);
+    let played = play(&config, &mut go).unwrap();
+    assert_eq!((played.failure, played.record.complete), (None, true));
+    let rates: Vec<f64> = played.record.segments.iter().map(|segment| segment.bitrate_kbps).collect();
+    assert_eq!(rates, [200.0, 250.0]);
+    assert_eq!(played.record.kpis.mean_bitrate_kbps, Some(225.0));
+    let log = server.stop();
+    assert!(log[1].path.starts_with("/main-hi/1.m4s?") && log[1].path.contains("br%3D200%2C"), "{log:#?}");
+    assert!(log[2].path.starts_with("/ad-hi/1.m4s?") && log[2].path.contains("br%3D250%2C"), "{log:#?}");
+}
+
+#[test]
 fn wrong_bytes_are_detected() {
     let server = Server::start(Content { seed: 8, ..Content::default() });
     let mut config = config(&server, sizes(2, 100));
@@ -169,6 +202,16 @@ fn level_can_be_fixed_and_viewer_can_leave() {
 }
 
 #[test]
+fn session_ends_at_its_limit() {
+    let server = Server::start(Content::default());
+    let mut config = config(&server, sizes(50, 400));
+    config.limit = Some(Duration::from_millis(10));
+    let lengths = (0..5).map(|_| play(&config, &mut go).unwrap().record.duration_s);
+    let shortest = lengths.fold(f64::INFINITY, f64::min);
+    assert!(shortest < 0.1, "{shortest} s: not before the next report");
+}
+
+#[test]
 fn plain_file_is_played_in_ranges() {
     let folder = tempfile::tempdir().unwrap();
     let mut bytes = vec![0; 100_001];
@@ -188,33 +231,6 @@ fn plain_file_is_played_in_ranges() {
     let ranges: Vec<&str> = log.iter().filter_map(|entry| entry.range.as_deref()).collect();
     assert_eq!(ranges, ["bytes=0-0", "bytes=0-33332", "bytes=33333-66666", "bytes=66667-100000"]);
     assert!(log.iter().all(|entry| entry.status == 206 && entry.complete));
-}
-
-/// A hand-written server with one response per connection.
-fn answers(texts: Vec<Vec<u8>>) -> (u16, std::thread::JoinHandle<Vec<String>>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    let thread = std::thread::spawn(move || {
-        let mut asked = Vec::new();
-        for text in texts {
-            let (mut stream, _) = listener.accept().unwrap();
-            let mut request = Vec::new();
-            let mut byte = [0];
-            while !request.ends_with(b"\r\n\r\n") && stream.read(&mut byte).unwrap() == 1 {
-                request.push(byte[0]);
-            }
-            asked.push(String::from_utf8(request).unwrap());
-            stream.write_all(&text).unwrap();
-        }
-        asked
-    });
-    (port, thread)
-}
-
-fn answer(head: &str, body: &[u8]) -> Vec<u8> {
-    let mut answer = format!("HTTP/1.1 {head}\r\nContent-Length: {}\r\n\r\n", body.len()).into_bytes();
-    answer.extend_from_slice(body);
-    answer
 }
 
 #[test]
@@ -294,27 +310,6 @@ fn session_whose_manifest_does_not_arrive_has_a_record() {
         assert_eq!((record.state, record.kpis.mok.mos, record.kpis.emos), (Some(State::Failed), None, None));
         assert_eq!(record.video.url, Some(server.url("film.mpd").to_string()));
         assert!(record.kpis.initial_load_open && record.duration_s > 0.0);
-        thread.join().unwrap();
-    }
-}
-
-#[test]
-fn invalid_responses_are_errors() {
-    let table: [&[u8]; 6] = [
-        b"not HTTP at all\r\n\r\n",
-        b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
-        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-        b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999999\r\n\r\n",
-        b"HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 5-4/3\r\nContent-Length: 1\r\n\r\nx",
-        b"HTTP/1.1 302 Found\r\nLocation: ftp://elsewhere/\r\n\r\n",
-    ];
-    for text in table {
-        let (port, thread) = answers(vec![text.to_vec()]);
-        let mut config = config(&Server::at(port), sizes(1, 100));
-        config.network.retries = 0;
-        let played = play(&config, &mut go).unwrap();
-        assert!(played.failure.is_some(), "{}", String::from_utf8_lossy(text));
-        assert_eq!(played.record.problems(), Vec::<String>::new());
         thread.join().unwrap();
     }
 }
@@ -488,25 +483,4 @@ fn passwords_of_addresses_are_in_no_record() {
         let text = played.record.to_text();
         assert!(!text.contains("secret") && text.contains("http://127.0.0.1"), "{text}");
     }
-}
-
-#[test]
-fn file_of_an_impossible_size_is_an_error() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}/film.mp4", listener.local_addr().unwrap());
-    thread::spawn(move || {
-        while let Ok((mut stream, _)) = listener.accept() {
-            let _ = stream.read(&mut [0; 4096]);
-            let _ = stream.write_all(
-                b"HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-0/18446744073709551615\r\n\
-                  Content-Length: 1\r\nConnection: close\r\n\r\nx",
-            );
-        }
-    });
-    let server = Server::start(Content::default());
-    let mut config = config(&server, sizes(1, 200));
-    config.network.retries = 0;
-    config.source = Source::File { url: url.parse().unwrap(), duration: units::Duration::from_secs(4) };
-    let played = play(&config, &mut go).unwrap();
-    assert_eq!(played.record.state, Some(State::Failed));
 }

@@ -23,18 +23,19 @@ pub struct Background {
 }
 
 impl Background {
-    /// All background flows of an experiment. The same seed gives the same datagrams.
-    pub fn all(experiment: &Experiment) -> Vec<Self> {
+    /// All background flows of an experiment, until `end`. The same seed gives the same datagrams.
+    pub fn all(experiment: &Experiment, end: Instant) -> Vec<Self> {
         let seed = experiment.seed.derive("background");
         let flows = experiment.background.iter().enumerate();
-        flows.map(|(i, spec)| Self::new(spec, seed.derive(&i.to_string()))).collect()
+        flows.map(|(i, spec)| Self::new(spec, end, seed.derive(&i.to_string()))).collect()
     }
 
-    fn new(spec: &BackgroundSpec, seed: Seed) -> Self {
+    fn new(spec: &BackgroundSpec, end: Instant, seed: Seed) -> Self {
+        let until = spec.stop.map_or(end, |stop| stop.min(end));
         Self {
             spec: *spec,
             first_path: 0,
-            packets: Packets::new(spec.packets, spec.start..spec.stop.unwrap_or(Instant::MAX), seed),
+            packets: Packets::new(spec.packets, spec.start..until, seed),
             offered: 0,
             offered_bytes: 0,
             delivered: 0,

@@ -132,7 +132,7 @@ impl Connection {
             corrupted: 0,
             written: 0,
             video,
-            app: App::new(config, seed.derive("app")),
+            app: App::new(config, Instant::ZERO + experiment.duration, seed.derive("app")),
             peak_out_of_order: 0,
             delays: Box::default(),
             head_of_line: Box::default(),

@@ -56,7 +56,7 @@ impl<'a> World<'a> {
             let span = if setup.devices.len() > 1 { info_span!("device", id = i) } else { LogSpan::none() };
             let first = (connections.len(), background.len());
             span.in_scope(|| connections.extend(device_connections(&setup, i, paths)));
-            background.extend(Background::all(experiment));
+            background.extend(Background::all(experiment, Instant::ZERO + experiment.duration));
             for flow in &mut background[first.1..] {
                 flow.first_path = paths;
             }

@@ -462,7 +462,7 @@ impl ConnectionEnd {
         let Some(from) = self.read_offset(stream)? else { return Ok(false) };
         let traffic = self.plan.traffic_from(from);
         let traffic = traffic.ok_or_else(|| io::Error::other("the requested offset is beyond the end"))?;
-        let mut app = App::new(&traffic, self.plan.seed.derive("app"));
+        let mut app = App::new(&traffic, self.plan.context.end, self.plan.seed.derive("app"));
         let mut chunk = vec![0; CHUNK_BYTES];
         let (mut offset, mut pending) = (from, 0_u64);
         self.progress.clear_messages();

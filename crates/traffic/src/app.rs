@@ -65,9 +65,10 @@ struct Timed {
 }
 
 impl App {
-    /// An application of this configuration.
-    pub fn new(config: &TrafficConfig, seed: Seed) -> Self {
+    /// An application of this configuration in a run that ends at `end`.
+    pub fn new(config: &TrafficConfig, end: Instant, seed: Seed) -> Self {
         let start = config.start;
+        let until = config.stop.map_or(end, |stop| stop.min(end));
         let timed = |rate, packet: units::Bytes, periods| {
             let mut timed = Timed {
                 schedule: Clock::new(rate, packet, periods)
@@ -80,8 +81,7 @@ impl App {
             Source::Timed(Box::new(timed))
         };
         let mixed = |vbr| {
-            let span = start..config.stop.unwrap_or(Instant::MAX);
-            let packets = Packets::new(vbr, span, seed.derive("vbr"));
+            let packets = Packets::new(vbr, start..until, seed.derive("vbr"));
             let schedule = Some(Schedule::Mixed(Box::new(packets)));
             let mut timed = Timed { schedule, due: None, on_full: config.on_full, backlog: 0 };
             timed.rearm(config.stop);
@@ -97,7 +97,7 @@ impl App {
                 timed(rate, packet, Periods::Fixed { start, on, off })
             }
             Kind::OnOff { rate, packet, on, off, exponential: true } => {
-                timed(rate, packet, Periods::drawn(start, on, off, seed.rng("on-off")))
+                timed(rate, packet, Periods::drawn(start..until, on, off, seed.rng("on-off")))
             }
         };
         Self {
@@ -273,6 +273,7 @@ impl Timed {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Bursts, Mix, Vbr};
     use proptest::prelude::*;
     use units::{Bitrate, Bytes, Duration};
 
@@ -283,6 +284,9 @@ mod tests {
     }
     fn config(kind: Kind, stop: Option<Instant>, on_full: OnFull) -> TrafficConfig {
         TrafficConfig { start: Instant::from_secs(1), stop, on_full, ..TrafficConfig::new(kind) }
+    }
+    fn endless(config: &TrafficConfig, seed: u64) -> App {
+        App::new(config, Instant::MAX, Seed::new(seed))
     }
     /// Drives an application by its schedule alone and returns the times and sizes of its writes.
     fn drive(app: &mut App, until: Instant, room: u64) -> Vec<(Instant, u64)> {
@@ -303,10 +307,7 @@ mod tests {
     fn constant_rate_writes_an_exact_number_of_packets_until_its_stop() {
         // 1 Mbit/s in packets of 1040 bytes: one per 8.32 ms. 150 s hold 18028.8; the first is due
         // at once.
-        let mut app = App::new(
-            &config(cbr(1_000_000, 1040), Some(Instant::from_secs(151)), OnFull::Drop),
-            Seed::new(1),
-        );
+        let mut app = endless(&config(cbr(1_000_000, 1040), Some(Instant::from_secs(151)), OnFull::Drop), 1);
         assert_eq!(app.next(), Some(Instant::from_secs(1)));
         let written = drive(&mut app, Instant::MAX, ROOM);
         assert_eq!(written.len(), 18_029);
@@ -319,7 +320,7 @@ mod tests {
 
     #[test]
     fn stop_takes_effect_between_two_packets() {
-        let mut app = App::new(&config(cbr(8, 10), Some(Instant::from_secs(5)), OnFull::Drop), Seed::new(1));
+        let mut app = endless(&config(cbr(8, 10), Some(Instant::from_secs(5)), OnFull::Drop), 1);
         assert_eq!(app.write(Instant::from_secs(1), ROOM), 10);
         assert_eq!(app.next(), Some(Instant::from_secs(5)));
         assert!(!app.done(Instant::from_millis(4_999)));
@@ -329,14 +330,13 @@ mod tests {
 
     #[test]
     fn packet_due_at_the_stop_is_not_written() {
-        let mut app =
-            App::new(&config(cbr(8_000, 1000), Some(Instant::from_secs(3)), OnFull::Wait), Seed::new(1));
+        let mut app = endless(&config(cbr(8_000, 1000), Some(Instant::from_secs(3)), OnFull::Wait), 1);
         assert_eq!(drive(&mut app, Instant::MAX, ROOM).len(), 2);
     }
 
     #[test]
     fn full_buffer_drops_whole_packets_of_a_live_source() {
-        let mut app = App::new(&config(cbr(8_000, 1000), None, OnFull::Drop), Seed::new(1));
+        let mut app = endless(&config(cbr(8_000, 1000), None, OnFull::Drop), 1);
         assert_eq!(app.write(Instant::from_secs(1), 999), 0);
         assert_eq!(app.write(Instant::from_secs(2), 1500), 1000);
         // One packet late: two are due, one fits.
@@ -351,7 +351,7 @@ mod tests {
         let every = Duration::from_secs(1);
         let kind =
             Kind::Vbr(crate::Vbr { low: rate, high: rate, every, mix: crate::Mix::IMIX, bursts: None });
-        let mut app = App::new(&config(kind, None, OnFull::Drop), Seed::new(1));
+        let mut app = endless(&config(kind, None, OnFull::Drop), 1);
         let mut read = 0;
         for millis in (1000..3000).step_by(5) {
             // About 5000 bytes are due.
@@ -368,8 +368,7 @@ mod tests {
 
     #[test]
     fn waiting_source_writes_its_backlog_even_after_its_stop() {
-        let mut app =
-            App::new(&config(cbr(8_000, 1000), Some(Instant::from_secs(4)), OnFull::Wait), Seed::new(1));
+        let mut app = endless(&config(cbr(8_000, 1000), Some(Instant::from_secs(4)), OnFull::Wait), 1);
         assert_eq!(app.write(Instant::from_secs(1), 0), 0);
         assert_eq!(app.write(Instant::from_secs(2), 0), 0);
         assert_eq!(app.poll(Instant::from_secs(3)), 3000);
@@ -385,15 +384,15 @@ mod tests {
     fn message_is_written_when_due_and_removed_when_dropped() {
         let taken = |app: &mut App| std::iter::from_fn(|| app.take_message()).collect::<Vec<_>>();
         let message = |second, end| Message { written: Instant::from_secs(second), end };
-        let mut app = App::new(&config(cbr(8_000, 1000), None, OnFull::Wait), Seed::new(1));
+        let mut app = endless(&config(cbr(8_000, 1000), None, OnFull::Wait), 1);
         assert_eq!(app.write(Instant::from_secs(3), 1500), 1500);
         assert_eq!(taken(&mut app), [message(1, 1000), message(2, 2000), message(3, 3000)]);
-        let mut app = App::new(&config(cbr(8_000, 1000), None, OnFull::Drop), Seed::new(1));
+        let mut app = endless(&config(cbr(8_000, 1000), None, OnFull::Drop), 1);
         assert_eq!(app.write(Instant::from_secs(2), 1500), 1000);
         assert_eq!(app.write(Instant::from_secs(3), 1500), 1000);
         assert_eq!(taken(&mut app), [message(1, 1000), message(3, 2000)]);
         let size = Bytes::new(10_000);
-        let mut app = App::new(&config(Kind::File { size }, None, OnFull::Wait), Seed::new(1));
+        let mut app = endless(&config(Kind::File { size }, None, OnFull::Wait), 1);
         assert_eq!(app.write(Instant::from_secs(1), 8192), 8192);
         assert_eq!(app.write(Instant::from_secs(2), 8192), 1808);
         assert_eq!(taken(&mut app), [message(1, 8192), message(2, 10_000)]);
@@ -401,7 +400,7 @@ mod tests {
 
     #[test]
     fn bulk_fills_the_buffer_between_start_and_stop() {
-        let mut app = App::new(&config(Kind::Bulk, Some(Instant::from_secs(3)), OnFull::Drop), Seed::new(1));
+        let mut app = endless(&config(Kind::Bulk, Some(Instant::from_secs(3)), OnFull::Drop), 1);
         assert_eq!(app.next(), Some(Instant::from_secs(1)));
         assert_eq!(app.poll(Instant::ZERO), 0);
         assert_eq!(app.poll(Instant::from_secs(1)), u64::MAX);
@@ -417,14 +416,14 @@ mod tests {
     #[test]
     fn file_is_done_when_its_last_byte_is_accepted() {
         let file = |size| config(Kind::File { size: Bytes::new(size) }, None, OnFull::Drop);
-        let mut app = App::new(&file(1_000_000), Seed::new(1));
+        let mut app = endless(&file(1_000_000), 1);
         assert_eq!(app.write(Instant::from_secs(1), 600_000), 600_000);
         assert!(!app.done(Instant::from_secs(1)) && app.next().is_none());
         assert_eq!(app.write(Instant::from_secs(2), 600_000), 400_000);
         assert!(app.done(Instant::from_secs(2)));
         assert_eq!((app.offered(), app.accepted(), app.dropped()), (1_000_000, 1_000_000, 0));
 
-        let empty = App::new(&file(0), Seed::new(1));
+        let empty = endless(&file(0), 1);
         assert!(!empty.done(Instant::ZERO) && empty.done(Instant::from_secs(1)));
     }
 
@@ -437,7 +436,7 @@ mod tests {
             off: Duration::from_millis(1500),
             exponential: false,
         };
-        let mut app = App::new(&config(kind, Some(Instant::from_secs(11)), OnFull::Drop), Seed::new(1));
+        let mut app = endless(&config(kind, Some(Instant::from_secs(11)), OnFull::Drop), 1);
         let written = drive(&mut app, Instant::MAX, ROOM);
         assert_eq!(written.len(), 5 * 500);
         assert!(written.iter().all(|(at, _)| (at.as_millis() - 1000) % 2000 < 500));
@@ -446,13 +445,43 @@ mod tests {
     #[test]
     fn application_without_data_has_no_next_write() {
         for kind in [cbr(0, 1000), cbr(1000, 0)] {
-            let mut app = App::new(&config(kind.clone(), None, OnFull::Wait), Seed::new(1));
+            let mut app = endless(&config(kind.clone(), None, OnFull::Wait), 1);
             assert_eq!(app.next(), None);
             assert_eq!(app.write(Instant::from_secs(9), ROOM), 0);
-            let stopping = App::new(&config(kind, Some(Instant::from_secs(2)), OnFull::Wait), Seed::new(1));
+            let stopping = endless(&config(kind, Some(Instant::from_secs(2)), OnFull::Wait), 1);
             assert_eq!(stopping.next(), Some(Instant::from_secs(2)));
             assert!(stopping.done(Instant::from_secs(2)));
         }
+    }
+
+    #[test]
+    fn periods_are_drawn_only_until_the_stop_or_the_end() {
+        // The second packet is due after 8,000 s of on time: billions of periods.
+        let kind = Kind::OnOff {
+            rate: Bitrate::from_bps(1_000),
+            packet: Bytes::new(1_000_000),
+            on: Duration::from_micros(1),
+            off: Duration::from_micros(1),
+            exponential: true,
+        };
+        let first = [(Instant::from_secs(1), 1_000_000)];
+        let stop = Instant::from_secs(2);
+        let mut stopping = endless(&config(kind.clone(), Some(stop), OnFull::Drop), 1);
+        assert_eq!(drive(&mut stopping, Instant::MAX, ROOM), first);
+        let mut running = App::new(&config(kind, None, OnFull::Drop), stop, Seed::new(1));
+        assert_eq!(drive(&mut running, Instant::MAX, ROOM), first);
+
+        let rate = Bitrate::from_bps(1);
+        let bursts = Bursts { on: Duration::from_micros(1), off: Duration::from_micros(1) };
+        let vbr = Vbr {
+            low: rate,
+            high: rate,
+            every: Duration::from_secs(1),
+            mix: Mix::IMIX,
+            bursts: Some(bursts),
+        };
+        let mut bursting = App::new(&config(Kind::Vbr(vbr), None, OnFull::Drop), stop, Seed::new(1));
+        assert_eq!(drive(&mut bursting, Instant::MAX, ROOM), []);
     }
 
     #[test]
@@ -465,11 +494,7 @@ mod tests {
             exponential: true,
         };
         let run = |seed| {
-            drive(
-                &mut App::new(&config(kind.clone(), None, OnFull::Drop), Seed::new(seed)),
-                Instant::from_secs(60),
-                ROOM,
-            )
+            drive(&mut endless(&config(kind.clone(), None, OnFull::Drop), seed), Instant::from_secs(60), ROOM)
         };
         assert_eq!(run(1), run(1));
         assert_ne!(run(1), run(2));
@@ -486,7 +511,7 @@ mod tests {
                 on: Duration::from_millis(on), off: Duration::from_millis(off), exponential,
             };
             let on_full = if wait { OnFull::Wait } else { OnFull::Drop };
-            let mut app = App::new(&config(kind, Some(Instant::from_secs(20)), on_full), Seed::new(rate));
+            let mut app = endless(&config(kind, Some(Instant::from_secs(20)), on_full), rate);
             let (mut last, mut written) = (Instant::ZERO, 0);
             for room in rooms {
                 let Some(now) = app.next() else { break };

@@ -3,6 +3,7 @@
 //! Packet n is due when the application has been on for n * 8 * packet / rate, rounded down to a
 //! nanosecond. Each time is computed from n, so rounding errors do not accumulate.
 
+use core::ops::Range;
 use units::{Bitrate, Bytes, Duration, Instant, Rng};
 
 /// Due times, one after the other.
@@ -23,8 +24,8 @@ pub(crate) enum Periods {
     Always(Instant),
     /// Alternating periods of fixed length, from this time.
     Fixed { start: Instant, on: Duration, off: Duration },
-    /// Alternating periods of exponential length with these means.
-    Drawn { period: OnPeriod, on: Duration, off: Duration, rng: Rng },
+    /// Alternating periods of exponential length with these means, until an end.
+    Drawn { period: OnPeriod, on: Duration, off: Duration, end: Instant, rng: Rng },
 }
 
 /// The present on period of [`Periods::Drawn`].
@@ -51,7 +52,7 @@ impl Clock {
         Some(Self { step, rate_bps: u128::from(rate.as_bps()), n: 0, periods })
     }
 
-    /// Due time of the next packet; `None` beyond [`Instant::MAX`].
+    /// Due time of the next packet; `None` beyond [`Instant::MAX`] or the end of drawn periods.
     pub(crate) fn due(&mut self) -> Option<Instant> {
         let on_time = self.step.checked_mul(u128::from(self.n))? / self.rate_bps;
         let on_time = u64::try_from(on_time).ok()?;
@@ -65,10 +66,10 @@ impl Clock {
 }
 
 impl Periods {
-    /// Exponential periods; the first on period begins at `start`.
-    pub(crate) fn drawn(start: Instant, on: Duration, off: Duration, mut rng: Rng) -> Self {
-        let period = OnPeriod { begin: start, length: draw(&mut rng, on), before: 0 };
-        Self::Drawn { period, on, off, rng }
+    /// Exponential periods that begin in `span`, the first, an on period, at its start.
+    pub(crate) fn drawn(span: Range<Instant>, on: Duration, off: Duration, mut rng: Rng) -> Self {
+        let period = OnPeriod { begin: span.start, length: draw(&mut rng, on), before: 0 };
+        Self::Drawn { period, on, off, end: span.end, rng }
     }
 
     /// Time at which the application has been on for `on_time` nanoseconds. Calls must not decrease
@@ -82,8 +83,11 @@ impl Periods {
                 let length = u128::from(on.as_nanos()) + u128::from(off.as_nanos());
                 later(*start, whole.checked_mul(length)? + rest)
             }
-            Self::Drawn { period, on, off, rng } => {
+            Self::Drawn { period, on, off, end, rng } => {
                 while on_time - period.before >= period.length.as_nanos() {
+                    if period.begin > *end {
+                        return None;
+                    }
                     period.before = period.before.checked_add(period.length.as_nanos())?;
                     let gap = u128::from(period.length.as_nanos()) + u128::from(draw(rng, *off).as_nanos());
                     period.begin = later(period.begin, gap)?;
@@ -151,7 +155,7 @@ mod tests {
     #[test]
     fn exponential_periods_have_their_means() {
         let (on, off) = (Duration::from_millis(200), Duration::from_millis(600));
-        let periods = Periods::drawn(Instant::ZERO, on, off, Seed::new(3).rng("on-off"));
+        let periods = Periods::drawn(Instant::ZERO..Instant::MAX, on, off, Seed::new(3).rng("on-off"));
         let mut clock = clock(8_000_000, 1000, periods);
         let n = 4_000_000;
         let last = (0..n).fold(0, |_, _| {

@@ -61,34 +61,34 @@ impl Presentation {
         })
     }
 
-    /// Cuts all representations to the same number of segments. Encoders may produce one segment
-    /// more in some of them.
+    /// Cuts all representations to the same number of segments in each period. Encoders may produce
+    /// one segment more in some of them.
     ///
     /// # Errors
-    /// A representation has no segments, or the numbers of segments differ by more than one.
+    /// A representation has no segments in a period, or their numbers differ by more than one.
     pub fn complete(&mut self) -> Result<(), String> {
-        let counts: Vec<usize> = self.representations.iter().map(Representation::len).collect();
-        let (least, most) =
-            (counts.iter().min().copied().unwrap_or(0), counts.iter().max().copied().unwrap_or(0));
-        if least == 0 {
-            return Err("expected at least one segment of each bitrate, found none".to_owned());
-        }
-        if most - least > 1 {
-            return Err(format!(
-                "expected the same number of segments for each bitrate, found {least} and {most}"
-            ));
-        }
-        for representation in &mut self.representations {
-            let mut more = representation.len() - least;
-            while more > 0 {
-                if let Some(part) =
-                    representation.parts.iter_mut().rev().find(|part| !part.lengths.is_empty())
-                {
-                    part.lengths.pop();
-                }
-                more -= 1;
+        let periods = self.representations.iter().map(|one| one.parts.len()).max().unwrap_or(0);
+        for period in 0..periods {
+            let parts = || self.representations.iter().filter_map(move |one| one.parts.get(period));
+            let count = common_count(parts().map(|part| part.lengths.len()))?;
+            for part in self.representations.iter_mut().filter_map(|one| one.parts.get_mut(period)) {
+                part.lengths.truncate(count);
             }
         }
         Ok(())
     }
+}
+
+/// Number of segments that all representations have in a period.
+fn common_count(counts: impl Iterator<Item = usize> + Clone) -> Result<usize, String> {
+    let (least, most) = (counts.clone().min().unwrap_or(0), counts.max().unwrap_or(0));
+    if least == 0 {
+        return Err("expected at least one segment of each bitrate, found none".to_owned());
+    }
+    if most - least > 1 {
+        return Err(format!(
+            "expected the same number of segments for each bitrate, found {least} and {most}"
+        ));
+    }
+    Ok(least)
 }

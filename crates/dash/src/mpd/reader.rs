@@ -1,7 +1,7 @@
 //! Periods, adaptation sets and representations of a manifest.
 
 use super::element::{Info, MAX_REFERENCE_BYTES, children, cut, join, number, range, read_duration, resolve};
-use super::times::{MAX_TOTAL_SEGMENTS, segment_times};
+use super::times::{MAX_TOTAL_SEGMENTS, SegmentTimes, segment_times};
 use super::{NodeError, Presentation};
 use crate::segments::{Address, MAX_SEGMENTS, Part, Representation, Source};
 use crate::template::{Values, fill};
@@ -174,9 +174,9 @@ impl Reader {
         let part = if !template.is_empty() {
             self.template(&Info { levels: template }, &representation, base, length)?
         } else if !list.is_empty() {
-            self.list(&Info { levels: list }, base, length)?
+            self.list(&Info { levels: list }, &representation, base, length)?
         } else {
-            file(node, &Info { levels: single }, base, length)?
+            file(node, &Info { levels: single }, &representation, base, length)?
         };
         let left = self.address_bytes.checked_sub(part.address_bytes());
         self.address_bytes =
@@ -195,8 +195,8 @@ impl Reader {
         let Some(media) = info.attribute("media") else {
             return Err((info.node(), "expected a template with `media`".to_owned()));
         };
-        let times = segment_times(&mut self.remaining, info, length, None)?;
-        let first = info.number("startNumber")?.unwrap_or(1);
+        let SegmentTimes { skipped, times } = segment_times(&mut self.remaining, info, length, None)?;
+        let first = info.number("startNumber")?.unwrap_or(1).saturating_add(skipped);
         let values = Values { id: &of.id, bandwidth: of.bandwidth.as_bps(), number: first, time: 0 };
         let name = |template: &str| {
             if template.len() > MAX_REFERENCE_BYTES {
@@ -214,12 +214,15 @@ impl Reader {
             None => None,
         };
         let (times, lengths) = times.into_iter().unzip();
-        Ok(Part { init, lengths, source: Source::Template { base, media: media.to_owned(), first, times } })
+        let (media, id) = (media.to_owned(), of.id.clone());
+        let source = Source::Template { base, media, id, first, times };
+        Ok(Part { bandwidth: of.bandwidth, init, lengths, source })
     }
 
     fn list<'a, 'i>(
         &mut self,
         info: &Info<'a, 'i>,
+        of: &Representation,
         base: Url,
         length: Option<Duration>,
     ) -> Result<Part, NodeError<'a, 'i>> {
@@ -237,12 +240,16 @@ impl Reader {
             return Err((info.node(), "expected at least one segment in the list".to_owned()));
         }
         let limit = Some(entries.len());
-        let mut times = segment_times(&mut self.remaining, info, length, limit)?;
+        let SegmentTimes { skipped, mut times } = segment_times(&mut self.remaining, info, length, limit)?;
+        entries.drain(..usize::try_from(skipped).map_or(entries.len(), |skipped| skipped.min(entries.len())));
         times.truncate(entries.len());
         entries.truncate(times.len());
+        if entries.is_empty() {
+            return Err((info.node(), "expected a `SegmentURL` of a segment in the period".to_owned()));
+        }
         let lengths = times.into_iter().map(|(_, length)| length).collect();
         let init = initialization(info, &base)?;
-        Ok(Part { init, lengths, source: Source::List { base, entries } })
+        Ok(Part { bandwidth: of.bandwidth, init, lengths, source: Source::List { base, entries } })
     }
 }
 
@@ -267,6 +274,7 @@ fn check_root<'a, 'i>(root: Node<'a, 'i>) -> Result<(), NodeError<'a, 'i>> {
 fn file<'a, 'i>(
     node: Node<'a, 'i>,
     info: &Info<'a, 'i>,
+    of: &Representation,
     base: Url,
     length: Option<Duration>,
 ) -> Result<Part, NodeError<'a, 'i>> {
@@ -285,7 +293,7 @@ fn file<'a, 'i>(
             ));
         }
     };
-    Ok(Part { init, lengths: Vec::new(), source })
+    Ok(Part { bandwidth: of.bandwidth, init, lengths: Vec::new(), source })
 }
 
 fn initialization<'a, 'i>(info: &Info<'a, 'i>, base: &Url) -> Result<Option<Address>, NodeError<'a, 'i>> {

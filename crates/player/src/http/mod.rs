@@ -63,7 +63,7 @@ pub struct Answer {
     pub length: Option<u64>,
     /// Offset of the body in the resource: 0, or the start of the range.
     pub from: u64,
-    /// Length of the whole resource, if a range has it.
+    /// Length of the whole resource, if known.
     pub total: Option<u64>,
     /// Final address after redirects.
     pub url: Url,
@@ -188,7 +188,7 @@ impl Client {
         let field = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
         let length: Option<u64> = field(header::CONTENT_LENGTH).and_then(|length| length.parse().ok());
         let (from, total) = match (status, range) {
-            (StatusCode::OK, _) => (0, None),
+            (StatusCode::OK, _) => (0, length),
             (StatusCode::PARTIAL_CONTENT, Some((from, _))) => {
                 // `bytes 0-99/200`
                 let told = field(header::CONTENT_RANGE).and_then(|range| {

@@ -58,6 +58,34 @@ pub(crate) fn config(server: &Server, manifest: Manifest) -> Config {
     Config::new(source, PlayerConfig::new(THROUGHPUT))
 }
 
+/// A hand-written server with one response per connection.
+pub(crate) fn answers(texts: Vec<Vec<u8>>) -> (u16, JoinHandle<Vec<String>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let thread = std::thread::spawn(move || {
+        let mut asked = Vec::new();
+        for text in texts {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut request = Vec::new();
+            let mut byte = [0];
+            while !request.ends_with(b"\r\n\r\n") && stream.read(&mut byte).unwrap() == 1 {
+                request.push(byte[0]);
+            }
+            asked.push(String::from_utf8(request).unwrap());
+            stream.write_all(&text).unwrap();
+        }
+        asked
+    });
+    (port, thread)
+}
+
+/// A response with its length.
+pub(crate) fn answer(head: &str, body: &[u8]) -> Vec<u8> {
+    let mut answer = format!("HTTP/1.1 {head}\r\nContent-Length: {}\r\n\r\n", body.len()).into_bytes();
+    answer.extend_from_slice(body);
+    answer
+}
+
 /// Starts a proxy for one connection that requires the credentials `me` and `secret`. Its thread
 /// returns the head of the HTTP request, or the destination address of the SOCKS request.
 pub(crate) fn proxy(socks: bool) -> (u16, JoinHandle<String>) {

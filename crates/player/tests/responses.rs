@@ -1,0 +1,103 @@
+//! Responses of servers that are invalid or omit their length.
+
+#![allow(clippy::unwrap_used, reason = "a missing value fails the test")]
+
+mod support;
+
+use playback::State;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::ops::ControlFlow;
+use std::thread;
+use support::{Server, answers, config, sizes};
+use tandem_player::content::Content;
+use tandem_player::{Source, play};
+
+fn go(_: &tandem_player::Progress) -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
+
+#[test]
+fn response_without_a_length_is_read_to_its_end() {
+    // The manifest estimates 5,000 bytes.
+    let response = [b"HTTP/1.1 200 OK\r\n\r\n".as_slice(), &[7; 8_000]].concat();
+    let (port, thread) = answers(vec![response]);
+    let played = play(&config(&Server::at(port), sizes(1, 100)), &mut go).unwrap();
+    assert_eq!((played.failure, played.record.complete), (None, true));
+    assert_eq!(played.record.segments[0].size_bytes, 8_000);
+    thread.join().unwrap();
+}
+
+#[test]
+fn incomplete_response_without_a_length_is_no_segment() {
+    let response = [b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2000\r\n".as_slice(), &[7; 6_000]];
+    let (port, thread) = answers(vec![response.concat()]);
+    let mut config = config(&Server::at(port), sizes(1, 100));
+    config.network.retries = 0;
+    let played = play(&config, &mut go).unwrap();
+    assert_eq!((played.record.state, played.record.segments.len()), (Some(State::Failed), 0));
+    thread.join().unwrap();
+}
+
+#[test]
+fn invalid_responses_are_errors() {
+    let table: [&[u8]; 6] = [
+        b"not HTTP at all\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999999\r\n\r\n",
+        b"HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 5-4/3\r\nContent-Length: 1\r\n\r\nx",
+        b"HTTP/1.1 302 Found\r\nLocation: ftp://elsewhere/\r\n\r\n",
+    ];
+    for text in table {
+        let (port, thread) = answers(vec![text.to_vec()]);
+        let mut config = config(&Server::at(port), sizes(1, 100));
+        config.network.retries = 0;
+        let played = play(&config, &mut go).unwrap();
+        assert!(played.failure.is_some(), "{}", String::from_utf8_lossy(text));
+        assert_eq!(played.record.problems(), Vec::<String>::new());
+        thread.join().unwrap();
+    }
+}
+
+#[test]
+fn file_of_an_impossible_size_is_an_error() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/film.mp4", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        while let Ok((mut stream, _)) = listener.accept() {
+            let _ = stream.read(&mut [0; 4096]);
+            let _ = stream.write_all(
+                b"HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-0/18446744073709551615\r\n\
+                  Content-Length: 1\r\nConnection: close\r\n\r\nx",
+            );
+        }
+    });
+    let server = Server::start(Content::default());
+    let mut config = config(&server, sizes(1, 200));
+    config.network.retries = 0;
+    config.source = Source::File { url: url.parse().unwrap(), duration: units::Duration::from_secs(4) };
+    let played = play(&config, &mut go).unwrap();
+    assert_eq!(played.record.state, Some(State::Failed));
+}
+
+#[test]
+fn file_whose_size_is_not_stated_is_an_error() {
+    let partial = "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-0/*\r\nContent-Length: 1\r\n\r\nx";
+    let small = "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-0/1\r\nContent-Length: 1\r\n\r\nx";
+    let table = [
+        (partial, "the response does not state the size of the file"),
+        (small, "expected a file of at least 2 bytes, found 1"),
+    ];
+    for (response, message) in table {
+        let (port, thread) = answers(vec![response.as_bytes().to_vec()]);
+        let server = Server::at(port);
+        let mut config = config(&server, sizes(1, 100));
+        config.network.retries = 0;
+        config.source =
+            Source::File { url: server.url("film.mp4"), duration: units::Duration::from_millis(4_000) };
+        let reason = play(&config, &mut go).unwrap().failure.unwrap();
+        assert!(reason.message.contains(message), "{}", reason.message);
+        thread.join().unwrap();
+    }
+}
