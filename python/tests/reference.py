@@ -16,7 +16,9 @@ from tandem_mptcp._observed import DEVICE, PATH
 
 def reference() -> str:
     """All public names: functions and classes of the package, then those of ``gym`` and ``plot``."""
-    sections = [_section(f"tm.{name}", getattr(tm, name)) for name in tm.__all__ if name[0] != "_"]
+    # `Warning` is not in `__all__`, where it would hide the builtin of that name.
+    names = sorted([*tm.__all__, "Warning"])
+    sections = [_section(f"tm.{name}", getattr(tm, name)) for name in names if name[0] != "_"]
     sections += [_section(f"tm.gym.{name}", getattr(gym, name)) for name in gym.__all__]
     sections.append(_observation())
     sections += [_section(f"tm.plot.{name}", getattr(plot, name)) for name in plot.__all__]
