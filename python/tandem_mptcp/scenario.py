@@ -128,9 +128,9 @@ class Scenario:
 
         ``policy``, ``scheduler`` and ``congestion`` are also objects of ``tm.Policy``,
         ``tm.Scheduler`` and ``tm.CongestionControl`` in Python. An object is a pattern: the run uses
-        copies by ``copy.deepcopy``, one for the device, for each connection, for each subflow. A
-        class, or a function without arguments, is called for each instead. An exception in their
-        methods ends the run and is raised here.
+        copies by ``copy.deepcopy``, one for the device, for each end of a connection, for each
+        subflow of an end. A class, or a function without arguments, is called for each instead. An
+        exception in their methods ends the run and is raised here.
 
         Raises ``PolicyError`` if the policy is unknown, or the device cannot follow it, and
         ``ScenarioError`` for an unknown name of a scheduler or a congestion control.

@@ -78,8 +78,8 @@ def _class(item: type) -> str:
 
 
 def _is_computed(value: object) -> bool:
-    computed = isinstance(value, property) or inspect.isgetsetdescriptor(value)
-    return computed or type(value).__name__ == "cached_property"
+    is_descriptor = inspect.isgetsetdescriptor(value) or inspect.ismemberdescriptor(value)
+    return is_descriptor or isinstance(value, property) or type(value).__name__ == "cached_property"
 
 
 def _is_native(item: type) -> bool:
@@ -119,9 +119,14 @@ def _signature(function: Callable[..., object]) -> str:
 def _text(item: object) -> str:
     """A docstring in Markdown, its examples as blocks."""
     paragraphs = (inspect.getdoc(item) or "").split("\n\n")
-    marked = (f"```pycon\n{p}\n```" if p.startswith(">>>") else p for p in paragraphs)
-    return re.sub(r"``([^`]+)``", r"`\1`", "\n\n".join(marked)) + "\n"
+    marked = (f"```pycon\n{p}\n```" if p.startswith(">>>") else _code(p) for p in paragraphs)
+    return "\n\n".join(marked) + "\n"
 
 
 def _inline(text: str) -> str:
-    return re.sub(r"``([^`]+)``", r"`\1`", " ".join(text.split())).replace("|", "\\|")
+    return _code(" ".join(text.split())).replace("|", "\\|")
+
+
+def _code(text: str) -> str:
+    """Prose with the code of reStructuredText as that of Markdown."""
+    return re.sub(r"``([^`]+)``", r"`\1`", text)
