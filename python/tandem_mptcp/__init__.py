@@ -58,8 +58,8 @@ from .results import (
     Path,
     Paths,
     PowerState,
-    Warning,
 )
+from .results import Warning as Warning
 from .scenario import Scenario
 from .schedulers import Scheduler
 from .series import Series
@@ -113,11 +113,9 @@ __all__ = [
     "SweepError",
     "TandemError",
     "Transfer",
-    "Warning",
     "Window",
     "__version__",
     "capture",
-    "plot",
     "profiles",
     "reproduce",
     "sweep",

@@ -65,8 +65,12 @@ class _Handover(Policy):
         actions = self._decisions.get()
         if actions is None:
             raise _Stopped
-        # The last interval ends with the run, so that there is an observation at its end.
-        self.interval_s = left_s if left_s < self._step_s + MIN_INTERVAL_S else self._step_s
+        # The last interval ends with the run, so that there is an observation at its end, unless it
+        # would be too short.
+        if left_s < MIN_INTERVAL_S:
+            self.interval_s = None
+        else:
+            self.interval_s = left_s if left_s < self._step_s + MIN_INTERVAL_S else self._step_s
         return actions
 
 

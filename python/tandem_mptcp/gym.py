@@ -126,9 +126,9 @@ class ScenarioEnv(gymnasium.Env[Observation, NDArray[Any]]):
         if options and "scenario" in options:
             self._take_scenario(options["scenario"])
         run_seed = int(self.np_random.integers(2**63)) if seed is None else seed
-        self._episode = Episode(self._scenario, run_seed, self._interval_s)
-        state = self._episode.first()
-        self._last, self._totals = state, Totals.at(state)
+        episode = Episode(self._scenario, run_seed, self._interval_s)
+        state = episode.first()
+        self._episode, self._last, self._totals = episode, state, Totals.at(state)
         return self._observation(state), {"now_s": state.now_s, "seed": run_seed}
 
     def step(
@@ -136,17 +136,21 @@ class ScenarioEnv(gymnasium.Env[Observation, NDArray[Any]]):
     ) -> tuple[Observation, float, bool, bool, Info]:
         """Takes an action and simulates up to the next decision.
 
-        Raises ``gymnasium.error.ResetNeeded`` before the first reset and after the end of an episode.
+        Raises ``gymnasium.error.ResetNeeded`` before the first reset and after the end of an episode,
+        which is also that of a step that was interrupted or failed.
         """
         if self._episode is None or self._last is None:
             raise gymnasium.error.ResetNeeded("no episode is under way; call reset")
-        taken = self._episode.next(self._actions(action, self._last))
+        actions = self._actions(action, self._last)
+        episode, self._episode = self._episode, None
+        taken = episode.next(actions)
         if isinstance(taken, End):
             self.outcome = taken.outcome
             costly = {name: kind in COSTLY for name, kind in self._paths}
             state, totals = taken.state or self._last, Totals.of(taken.outcome, costly)
-            self.close()
+            episode.close()
         else:
+            self._episode = episode
             state, totals = taken, Totals.at(taken)
         parts = totals.since(self._totals)
         self._last, self._totals = state, totals

@@ -52,6 +52,13 @@ class ByName(tuple[T, ...], Generic[T]):
         names = ", ".join(one.name for one in self)
         raise KeyError(f"no path {key!r}; the paths are {names}")
 
+    def __contains__(self, key: object) -> bool:
+        if isinstance(key, str):
+            return any(one.name == key for one in self)
+        if isinstance(key, int):
+            return -len(self) <= key < len(self)
+        return super().__contains__(key)
+
 
 @dataclass(frozen=True)
 class Distribution:

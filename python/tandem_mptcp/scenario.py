@@ -21,8 +21,8 @@ __all__ = ["Scenario"]
 class Scenario:
     """A valid scenario: paths, radios, transport, traffic. It never changes.
 
-    docs/reference/scenario.md describes every key. Scenarios are equal if their texts and files are,
-    and can be pickled with the files that they name.
+    docs/reference/scenario.md describes every key. Scenarios are equal if their titles, texts and files
+    are, and can be pickled with the files that they name.
 
     >>> import tandem_mptcp as tm
     >>> scenario = tm.Scenario.from_file("scenarios/wifi-lte.toml")
@@ -128,9 +128,9 @@ class Scenario:
 
         ``policy``, ``scheduler`` and ``congestion`` are also objects of ``tm.Policy``,
         ``tm.Scheduler`` and ``tm.CongestionControl`` in Python. An object is a pattern: the run uses
-        copies by ``copy.deepcopy``, one for the device, for each connection, for each subflow. A
-        class, or a function without arguments, is called for each instead. An exception in their
-        methods ends the run and is raised here.
+        copies by ``copy.deepcopy``, one for the device, for each end of a connection, for each
+        subflow of an end. A class, or a function without arguments, is called for each instead. An
+        exception in their methods ends the run and is raised here.
 
         Raises ``PolicyError`` if the policy is unknown, or the device cannot follow it, and
         ``ScenarioError`` for an unknown name of a scheduler or a congestion control.
@@ -169,17 +169,19 @@ class Scenario:
         return f"<Scenario {self.title!r}>"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Scenario) and self._state() == other._state()
+        return isinstance(other, Scenario) and self._compared() == other._compared()
 
     def __hash__(self) -> int:
         return hash(self.toml)
 
-    def _state(self) -> tuple[str, bytes, Path, dict[str, str], str]:
-        native = self._native
-        return (native.name, native.toml.encode(), native.folder, native.files, native.title)
+    def _compared(self) -> tuple[str, str, dict[str, str]]:
+        return self.title, self.toml, self._native.files
 
     def __reduce__(self) -> tuple[Callable[..., Scenario], tuple[Any, ...]]:
-        return _restored, (*self._state(), self._native.settings)
+        native = self._native
+        toml = native.toml.encode()
+        state = (native.name, toml, native.folder, native.files, native.title, native.settings)
+        return _restored, state
 
 
 def _restored(

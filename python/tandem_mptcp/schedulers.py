@@ -11,7 +11,7 @@ __all__ = ["Scheduler"]
 
 
 class Scheduler(ABC):
-    """Chooses the subflow for each piece of new data of one connection.
+    """Chooses the subflow for each piece of new data of one end of a connection.
 
     Subclasses define ``pick``. Only the other methods that a subclass defines are called.
 
@@ -28,7 +28,7 @@ class Scheduler(ABC):
     name: str = ""
     """Name in reports; empty for the name of the class."""
     redundant: bool = False
-    """True if every subflow is to carry all data. Read once for each connection."""
+    """True if every subflow is to carry all data. Read once for each end."""
 
     @abstractmethod
     def pick(self, candidates: Sequence[Candidate], context: SchedulerContext) -> Candidate | None:

@@ -16,7 +16,9 @@ from tandem_mptcp._observed import DEVICE, PATH
 
 def reference() -> str:
     """All public names: functions and classes of the package, then those of ``gym`` and ``plot``."""
-    sections = [_section(f"tm.{name}", getattr(tm, name)) for name in tm.__all__ if name[0] != "_"]
+    # `Warning` is not in `__all__`, where it would hide the builtin of that name.
+    names = sorted([*tm.__all__, "Warning"])
+    sections = [_section(f"tm.{name}", getattr(tm, name)) for name in names if name[0] != "_"]
     sections += [_section(f"tm.gym.{name}", getattr(gym, name)) for name in gym.__all__]
     sections.append(_observation())
     sections += [_section(f"tm.plot.{name}", getattr(plot, name)) for name in plot.__all__]
@@ -76,8 +78,8 @@ def _class(item: type) -> str:
 
 
 def _is_computed(value: object) -> bool:
-    computed = isinstance(value, property) or inspect.isgetsetdescriptor(value)
-    return computed or type(value).__name__ == "cached_property"
+    is_descriptor = inspect.isgetsetdescriptor(value) or inspect.ismemberdescriptor(value)
+    return is_descriptor or isinstance(value, property) or type(value).__name__ == "cached_property"
 
 
 def _is_native(item: type) -> bool:
@@ -117,9 +119,14 @@ def _signature(function: Callable[..., object]) -> str:
 def _text(item: object) -> str:
     """A docstring in Markdown, its examples as blocks."""
     paragraphs = (inspect.getdoc(item) or "").split("\n\n")
-    marked = (f"```pycon\n{p}\n```" if p.startswith(">>>") else p for p in paragraphs)
-    return re.sub(r"``([^`]+)``", r"`\1`", "\n\n".join(marked)) + "\n"
+    marked = (f"```pycon\n{p}\n```" if p.startswith(">>>") else _code(p) for p in paragraphs)
+    return "\n\n".join(marked) + "\n"
 
 
 def _inline(text: str) -> str:
-    return re.sub(r"``([^`]+)``", r"`\1`", " ".join(text.split())).replace("|", "\\|")
+    return _code(" ".join(text.split())).replace("|", "\\|")
+
+
+def _code(text: str) -> str:
+    """Prose with the code of reStructuredText as that of Markdown."""
+    return re.sub(r"``([^`]+)``", r"`\1`", text)

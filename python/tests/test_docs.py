@@ -10,6 +10,7 @@ import re
 from pathlib import Path
 
 import pytest
+import tandem_mptcp as tm
 
 from conftest import ROOT
 from reference import reference
@@ -44,6 +45,22 @@ def test_program_of_the_readme_draws_in_six_lines(
     monkeypatch.chdir(tmp_path)
     exec(compile(program, "README.md", "exec"), {})
     assert [file.name for file in tmp_path.glob("*.pdf")] == ["split.pdf"]
+
+
+def test_examples_of_the_reference_are_code_blocks() -> None:
+    prose = re.sub(r"^```\w+\n.*?^```$", "", reference(), flags=re.DOTALL | re.MULTILINE)
+    assert ">>>" not in prose and "``" not in prose
+
+
+@pytest.mark.parametrize("item", [tm.Candidate, tm.Coupling, tm.SubflowView, tm.Window])
+def test_reference_has_every_member_of_a_native_class(item: type) -> None:
+    section = reference().partition(f"## tm.{item.__name__}\n")[2].partition("\n## ")[0]
+    missing = [
+        name
+        for name in vars(item)
+        if name[0] != "_" and f"| `{name}` |" not in section and f".{name}(" not in section
+    ]
+    assert missing == []
 
 
 def test_reference_agrees_with_the_docstrings() -> None:

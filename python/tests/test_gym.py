@@ -132,6 +132,15 @@ def test_last_state_is_that_at_the_end(scenario: tm.Scenario) -> None:
         env.unwrapped.step([1, 1])
 
 
+def test_path_may_leave_in_the_last_millisecond(scenario: tm.Scenario) -> None:
+    env = make(scenario.set("path.lte.leave_at", "2.9995s"), interval_s=0.7)
+    returned = episode(env, 1, lambda _: [1, 1])
+    # No observation follows the one at which LTE leaves.
+    assert [step[-1]["now_s"] for step in returned[-3:]] == pytest.approx([2.8, 2.9995, 2.9995])
+    delivered = env.unwrapped.outcome.connections[0].delivered_bytes * 8e-6
+    assert sum(step[4]["delivered_mbit"] for step in returned[1:]) == pytest.approx(delivered)
+
+
 @pytest.mark.parametrize("action", ["priorities", "shares"])
 def test_episode_depends_on_seed_and_actions_only(scenario: tm.Scenario, action: Any) -> None:
     lossy = scenario.set("path.wifi.down.loss", 0.02)

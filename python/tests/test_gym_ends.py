@@ -50,7 +50,7 @@ def test_ctrl_c_ends_a_step_and_its_episode() -> None:
     program = """
 import signal, sys, threading
 signal.signal(signal.SIGINT, signal.default_int_handler)
-import tandem_mptcp as tm
+import gymnasium, tandem_mptcp as tm
 scenario = tm.Scenario.from_file("scenarios/wifi-lte.toml").set("sample", "10s")
 env = tm.gym.ScenarioEnv(scenario.set("duration", "300000s"), interval_s=300000)
 env.reset(seed=1)
@@ -58,6 +58,10 @@ try:
     print("steps", flush=True)
     env.step([1, 1])
 except KeyboardInterrupt:
+    try:
+        env.step([1, 1])
+    except gymnasium.error.ResetNeeded:
+        print("needs a reset")
     env.reset(seed=2)
     env.close()
     print([one.name for one in threading.enumerate()])
@@ -66,9 +70,13 @@ except KeyboardInterrupt:
     assert run.stdout is not None
     assert run.stdout.readline() == "steps\n"
     run.send_signal(signal.SIGINT)
-    # The whole step would take minutes.
-    output, _ = run.communicate(timeout=60)
-    assert (output, run.returncode) == ("['MainThread']\n", 0)
+    try:
+        # The whole step would take minutes.
+        output, _ = run.communicate(timeout=60)
+    finally:
+        run.kill()
+        run.wait()
+    assert (output, run.returncode) == ("needs a reset\n['MainThread']\n", 0)
 
 
 def test_lost_environment_ends_its_thread(scenario: tm.Scenario) -> None:

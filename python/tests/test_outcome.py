@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import pickle
+from collections.abc import Container
 from concurrent.futures import ProcessPoolExecutor
 from copy import copy as copy_of
 from dataclasses import fields
@@ -76,6 +77,9 @@ def test_path_is_found_by_name_or_number(outcome: tm.Outcome) -> None:
     assert outcome.paths["lte"] is outcome.paths[1]
     with pytest.raises(KeyError, match="wifi, lte"):
         outcome.paths["wlan"]
+    paths: Container[object] = outcome.paths
+    assert "lte" in paths and 1 in paths and outcome.paths[1] in paths
+    assert "wlan" not in paths and 2 not in paths
 
 
 def test_power_states_cover_the_run(outcome: tm.Outcome) -> None:

@@ -23,6 +23,16 @@ def test_import_takes_no_optional_package() -> None:
     assert loaded == "[]\n"
 
 
+def test_star_import_takes_no_optional_package_and_hides_no_builtin() -> None:
+    program = f"""
+import builtins, sys
+from tandem_mptcp import *
+print([name for name in vars(builtins) if name[0] != "_" and name in globals()])
+print([name for name in {OPTIONAL} if name in sys.modules])
+"""
+    assert python(program) == "[]\n[]\n"
+
+
 def test_import_is_fast() -> None:
     program = "import time; t = time.process_time(); import tandem_mptcp; print(time.process_time() - t)"
     assert min(float(python(program)) for _ in range(5)) < 0.1

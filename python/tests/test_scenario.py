@@ -44,6 +44,15 @@ def test_dictionary_gives_the_same_run_as_its_text() -> None:
     assert one.run(seed=3).to_dict() == other.run(seed=3).to_dict()
 
 
+def test_scenarios_with_equal_titles_texts_and_files_are_equal(tmp_path: Path) -> None:
+    text = 'title = "LTE"\n' + tm.Scenario.from_dict(SHORT, files=TRACE).toml
+    one = tm.Scenario.from_toml(text, files=TRACE)
+    assert tm.Scenario.from_toml(text, files=TRACE, name="other.toml", folder=tmp_path) == one
+    other = {"lte.csv": TRACE["lte.csv"].replace("8", "9")}
+    assert tm.Scenario.from_toml(text, files=other) != one
+    assert tm.Scenario.from_toml("seed = 2\n" + text, files=TRACE) != one
+
+
 def test_set_leaves_the_scenario_as_it_is(scenario: tm.Scenario) -> None:
     changed = scenario.set("path.lte.down.rate", "5Mbps")
     assert "5Mbps" in changed.toml and "5Mbps" not in scenario.toml
