@@ -176,6 +176,19 @@ fn whole_numbers_are_sampled_where_fractions_are_invalid() {
     }
 }
 
+#[test]
+fn range_in_exponent_form_is_sampled_between_its_ends() {
+    for range in ["0.01..5e-2", "1e-2..0.05", "1E-2..5E-2"] {
+        let axes = vec![axis("path.wifi.down.loss", &[range])];
+        let sweep = Sweep::describe(request(axes, Design::Lhs { points: 6 }, 1), &files).unwrap();
+        for index in 0..6 {
+            let text = sweep.point(index).settings[0].text().to_owned();
+            let loss: f64 = text.parse().unwrap();
+            assert!((0.01..=0.05).contains(&loss), "{range}: {text}");
+        }
+    }
+}
+
 /// First column of the table of an axis, with the number of runs, and the number of each run's value.
 fn levels(axis: Axis, points: u32, number: impl Fn(&str) -> u32) -> (Vec<(String, usize)>, Vec<u32>) {
     let key = axis.key.clone();
