@@ -4,7 +4,7 @@ use super::check::facts;
 use super::examples::{unknown, with_files};
 use crate::arguments::Init;
 use crate::examples::Example;
-use crate::failure::{Failure, reason};
+use crate::failure::Failure;
 use crate::new_file::{NewFile, write_new};
 use crate::output::{self, Terminal};
 use crate::starter;
@@ -45,7 +45,7 @@ pub(crate) fn parse(file: &Path, text: &str) -> Result<Scenario, Failure> {
     let files = move |named: &str| {
         // The folder may not exist yet, so that `folder/..` cannot be opened.
         let path = without_parents(&folder.join(named));
-        std::fs::read_to_string(path).map_err(|error| reason(&error))
+        experiments::files::read(&path)
     };
     Scenario::parse(&file.display().to_string(), text, &files).map_err(Failure::Input)
 }
