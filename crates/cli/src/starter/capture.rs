@@ -2,7 +2,7 @@
 
 use super::{TRANSPORT, Technology, comment_text, head, unique_names};
 use crate::failure::{Failure, reason};
-use capture::{ReadError, SubflowSummary, Summary};
+use capture::{ConnectionSummary, ReadError, SubflowSummary, Summary};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::File;
@@ -84,13 +84,14 @@ fn read(path: &Path) -> Result<Summary, Failure> {
 
 fn paths(summary: &Summary) -> BTreeMap<IpAddr, Seen> {
     let mut seen: BTreeMap<IpAddr, Seen> = BTreeMap::new();
-    let subflows = summary.connections.iter().flat_map(|connection| &connection.subflows);
-    for subflow in subflows {
-        let one = seen.entry(subflow.client.ip()).or_default();
-        let bytes = [subflow.down.payload_bytes, subflow.up.payload_bytes];
-        one.add(&subflow.interface, bytes, [subflow.from_s, subflow.to_s]);
-        if let Some(rtt) = round_trip(subflow) {
-            one.rtt_ms = Some(one.rtt_ms.map_or(rtt, |known| known.min(rtt)));
+    for connection in &summary.connections {
+        for subflow in &connection.subflows {
+            let one = seen.entry(subflow.client.ip()).or_default();
+            let bytes = [subflow.down.payload_bytes, subflow.up.payload_bytes];
+            one.add(&subflow.interface, bytes, [subflow.from_s, subflow.to_s]);
+            if let Some(rtt) = round_trip(subflow, far_end(connection)) {
+                one.rtt_ms = Some(one.rtt_ms.map_or(rtt, |known| known.min(rtt)));
+            }
         }
     }
     for plain in summary.tcp.iter().filter(|plain| plain.down_bytes + plain.up_bytes >= MIN_BYTES) {
@@ -101,10 +102,25 @@ fn paths(summary: &Summary) -> BTreeMap<IpAddr, Seen> {
     seen
 }
 
-/// The round-trip time of a subflow, that of its handshake if it was seen.
-fn round_trip(subflow: &SubflowSummary) -> Option<f64> {
-    let handshake = subflow.handshake.and_then(|handshake| handshake.total_ms.or(handshake.answer_ms));
-    handshake.or(subflow.rtt.map(|rtt| rtt.min_ms)).filter(|rtt| *rtt > 0.0)
+/// The end that is not near the place of capture, if the place is known.
+fn far_end(connection: &ConnectionSummary) -> Option<&'static str> {
+    match connection.down.seen_near {
+        Some("receiver") => Some("server"),
+        Some("sender") => Some("client"),
+        _ => None,
+    }
+}
+
+/// The shortest round-trip time of a subflow. A handshake of several SYNs contains a timeout, and a
+/// round trip from the place of capture to its near end is a part of the way.
+fn round_trip(subflow: &SubflowSummary, far_end: Option<&str>) -> Option<f64> {
+    let handshake = subflow.handshake.filter(|handshake| handshake.syns == 1);
+    let handshake = handshake.and_then(|handshake| handshake.total_ms.or(handshake.answer_ms));
+    let shortest = match (handshake, subflow.rtt) {
+        (Some(handshake), Some(rtt)) if Some(rtt.to) == far_end => Some(handshake.min(rtt.min_ms)),
+        (handshake, rtt) => handshake.or(rtt.map(|rtt| rtt.min_ms)),
+    };
+    shortest.filter(|rtt| *rtt > 0.0)
 }
 
 /// The connections with the most bytes, in order of their start.

@@ -104,6 +104,21 @@ fn init_takes_paths_and_traffic_of_a_capture() {
 }
 
 #[test]
+fn init_takes_no_delay_from_a_handshake_with_a_lost_syn() {
+    let place = Place::new();
+    let (one_file, _) = crate::support::TINY.rsplit_once("[[traffic]]").unwrap();
+    place.write("one.toml", one_file);
+    let outage = ["--set", r#"path.wifi.up.outages=[["0s", "100ms"]]"#];
+    place.done(&[&["run", "one.toml", "--pcap", "--out", "out"][..], &outage].concat());
+    place.done(&["init", "seen.toml", "--capture", "out/capture.pcapng"]);
+    let scenario = place.read("seen.toml");
+    let delays = scenario.lines().filter_map(|line| line.split_once(r#"delay = ""#));
+    let delays: Vec<f64> =
+        delays.map(|(_, delay)| delay.split_once("ms").unwrap().0.parse().unwrap()).collect();
+    assert!((5.0..10.0).contains(&delays[0]), "Wi-Fi has 5 ms: {delays:?}");
+}
+
+#[test]
 fn check_finds_the_kind_of_a_file() {
     let place = Place::new();
     for (file, arguments) in [
