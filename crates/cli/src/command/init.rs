@@ -14,7 +14,7 @@ use std::path::{Component, Path, PathBuf};
 pub(crate) fn run(arguments: &Init, terminal: Terminal) -> Result<(), Failure> {
     let file = &arguments.file;
     let files = if let Some(capture) = &arguments.capture {
-        vec![NewFile::new(file.clone(), starter::from_capture(capture)?)]
+        vec![NewFile::new(file.clone(), starter::from_capture(capture, file)?)]
     } else if arguments.traces.is_empty() {
         let example = Example::named(&arguments.from).ok_or_else(|| unknown(&arguments.from))?;
         with_files(example, file)
