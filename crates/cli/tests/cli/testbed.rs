@@ -44,6 +44,15 @@ pub(crate) const SMALL: &str = "title = 'small'\nseed = 1\nduration = '3s'\nsamp
     [[path]]\nname = 'lte'\nradio = 'huang2012.lte'\ndown = { rate = '10Mbps', delay = '20ms' }\n\
     up = { rate = '10Mbps', delay = '20ms' }\n[transport]\nprotocol = 'mptcp'\n";
 
+#[test]
+fn duration_of_a_testbed_is_one_of_the_scenario() {
+    let place = Place::new();
+    // Generated traces have the length of the scenario, so that the duration has to be a part of it.
+    let output = place.run(&["testbed", "tiny.toml", "--duration", "600000s"]);
+    assert_eq!(output.code, 3, "{}", output.err);
+    assert!(output.err.contains("has 1200000 rows"), "{}", output.err);
+}
+
 fn json(output: &Output) -> serde_json::Value {
     assert_eq!(output.code, 0, "{}", output.err);
     serde_json::from_str(&output.out).expect("JSON")
