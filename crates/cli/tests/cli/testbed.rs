@@ -100,9 +100,11 @@ fn needs_root_shipped_scenarios_give_the_same_keys_on_kernel_and_in_simulation()
         assert!(delivered(&kernel) > 0, "{name}: {kernel:#}");
         assert_eq!(kernel["connections"][0]["failed"], false, "{name}");
         assert_eq!(place.list(&format!("{name}-kernel")), ["report.html", "result.json", "series.csv"]);
-        let header =
-            |folder: &str| place.read(&format!("{folder}/series.csv")).lines().next().map(str::to_owned);
-        assert_eq!(header(&format!("{name}-kernel")), header(&name));
+        let header_and_length = |folder: &str| {
+            let series = place.read(&format!("{folder}/series.csv"));
+            (series.lines().next().map(str::to_owned), series.lines().count())
+        };
+        assert_eq!(header_and_length(&format!("{name}-kernel")), header_and_length(&name));
     }
     assert_eq!(host_state(), before);
 }
