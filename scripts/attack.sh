@@ -29,17 +29,28 @@ fuzz() {
         echo "not run: fuzzing needs a nightly compiler and \`cargo install cargo-fuzz\`" >&2
         return 1
     fi
-    found=
-    for target in $(targets); do
+    targets=$(targets)
+    [ -n "$targets" ] || { echo "no fuzz targets" >&2; return 1; }
+    found='' not_run=''
+    log=$(mktemp)
+    for target in $targets; do
         echo "== fuzz $target"
         mkdir -p "fuzz/corpus/$target" "fuzz/seeds/$target"
         # A finding ends its target only: the others run, and the part fails in the end.
         cargo +nightly fuzz run "$target" "fuzz/corpus/$target" "fuzz/seeds/$target" -- -max_total_time="${TANDEM_FUZZ_SECONDS:-60}" \
-            -rss_limit_mb=2048 -timeout=10 -print_final_stats=1 2>&1 |
+            -rss_limit_mb=2048 -timeout=10 -print_final_stats=1 2>&1 | tee "$log" |
             grep -E '^(stat::|#[0-9]+.DONE|SUMMARY|artifact_prefix)|panicked' || true
         [ -z "$(ls -A "fuzz/artifacts/$target" 2>/dev/null)" ] || found="$found $target"
+        # A target that does not build or start has no statistics.
+        if ! grep -q '^stat::number_of_executed_units: *[1-9]' "$log"; then
+            tail -n 20 "$log" >&2
+            not_run="$not_run $target"
+        fi
     done
-    [ -z "$found" ] || { echo "findings in fuzz/artifacts:$found" >&2; return 1; }
+    rm -f "$log"
+    [ -z "$not_run" ] || echo "targets that did not run:$not_run" >&2
+    [ -z "$found" ] || echo "findings in fuzz/artifacts:$found" >&2
+    [ -z "$not_run$found" ]
 }
 
 # Share of lines that the kept inputs of all targets reach, for each source file.

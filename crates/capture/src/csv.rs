@@ -103,7 +103,7 @@ impl SeriesSet {
         let columns: Vec<(String, Vec<Option<u64>>)> = self.columns().collect();
         let mut out = String::from("time_s");
         for (name, _) in &columns {
-            let _ = write!(out, ",{}", quoted(name));
+            let _ = write!(out, ",{}", plain(name));
         }
         out.push('\n');
         for row in 0..self.rows() {
@@ -139,9 +139,9 @@ impl SeriesSet {
     }
 }
 
-/// Quotes a field: names from a file may contain any character.
-fn quoted(name: &str) -> String {
-    name.chars().map(|sign| if matches!(sign, ',' | '"' | '\n' | '\r') { '_' } else { sign }).collect()
+/// A name without separators and control characters: names from a file may contain any character.
+fn plain(name: &str) -> String {
+    name.chars().map(|c| if c.is_control() || matches!(c, ',' | '"') { '_' } else { c }).collect()
 }
 
 #[cfg(test)]
@@ -179,5 +179,18 @@ mod tests {
         assert_eq!(columns[14], ("connection1.wifi-3.down.data_bytes".to_owned(), vec![None, Some(7)]));
         let csv = series.to_csv();
         assert_eq!(csv.lines().nth(2), Some("1,0,0,0,0,,0,0,0,0,,5,0,0,0,7"));
+    }
+
+    #[test]
+    fn header_has_no_control_characters() {
+        let stream = StreamSeries {
+            connection: 1,
+            subflow: 1,
+            path: "a\u{1b}[2J,b\u{9b}\n".to_owned(),
+            direction: "up",
+            bins: vec![],
+        };
+        let csv = SeriesSet { interval_s: 0.5, streams: vec![stream] }.to_csv();
+        assert!(csv.starts_with("time_s,connection1.a_[2J_b__.up.payload_bytes,"), "{csv:?}");
     }
 }

@@ -426,11 +426,13 @@ impl SubflowSegment<'_> {
     fn measure_rtt(&self, flow: &mut Flow) {
         let (now, flags, stamps) = (self.now, self.tcp.header.flags(), self.options.stamps);
         if flags.has(Flags::ACK) {
+            let last_data =
+                flow.streams[self.direction].subflow.as_ref().and_then(|subflow| subflow.rtt.last_data);
             let opposite = &mut flow.streams[1 - self.direction];
             let ack = opposite.position(self.tcp.header.ack());
             if let Some(subflow) = &mut opposite.subflow {
                 if let Some(stamps) = stamps {
-                    subflow.rtt.on_echo(now, stamps.echo);
+                    subflow.rtt.on_echo(now, stamps.echo, last_data);
                 }
                 subflow.rtt.on_ack(now, ack);
             }
@@ -439,7 +441,11 @@ impl SubflowSegment<'_> {
             if let Some(stamps) = stamps
                 && !flags.has(Flags::RST)
             {
-                subflow.rtt.on_timestamp(now, stamps.value);
+                let is_answered = self.payload.is_some() || flags.has(Flags::SYN) || flags.has(Flags::FIN);
+                subflow.rtt.on_timestamp(now, stamps.value, is_answered);
+            }
+            if self.payload.is_some() {
+                subflow.rtt.last_data = Some(now);
             }
             match self.payload {
                 Some((placed, _)) if placed.retransmitted > 0 => subflow.rtt.on_retransmission(),

@@ -137,6 +137,17 @@ fn handshake_and_round_trips_agree() {
 }
 
 #[test]
+fn pauses_of_the_sender_are_no_round_trips() {
+    let kind = "kind = 'on-off'\nrate = '2Mbps'\non = '100ms'\noff = '900ms'";
+    let (_, summary) = run("down", "", "", kind);
+    for (subflow, rtt) in summary.connections[0].subflows.iter().zip([24.0, 80.0]) {
+        let measured = subflow.rtt.unwrap();
+        assert!(measured.median_ms < 2.0 * rtt, "{}: {measured:?}", subflow.path);
+        assert!(measured.p95_ms < 4.0 * rtt, "{}: {measured:?}", subflow.path);
+    }
+}
+
+#[test]
 fn subflows_without_beginning_are_joined_by_their_data() {
     let (outcome, whole) = run("down", "", "", "kind = 'bulk'");
     let bytes = outcome.capture.as_deref().unwrap();

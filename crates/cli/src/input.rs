@@ -1,10 +1,11 @@
 //! Reads scenarios and the files that they name.
 
 use crate::failure::{Failure, reason};
+use experiments::files::read_to_end;
 use experiments::setting_place::show_in_settings;
 use scenario::{Diagnostic, Scenario, Setting};
-use std::fs;
-use std::io::{self, Read as _};
+use std::fs::File;
+use std::io;
 use std::path::{Component, Path, PathBuf};
 use units::Duration;
 
@@ -43,12 +44,7 @@ pub(crate) fn shown(path: &Path) -> String {
 
 /// Content of a file, or of the standard input for `-`.
 pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
-    if !is_stdin(path) {
-        return fs::read(path);
-    }
-    let mut bytes = Vec::new();
-    io::stdin().read_to_end(&mut bytes)?;
-    Ok(bytes)
+    if is_stdin(path) { read_to_end(io::stdin()) } else { File::open(path).and_then(read_to_end) }
 }
 
 impl Input {

@@ -4,7 +4,7 @@ use crate::arguments::{Colour, Format};
 use crate::failure::Failure;
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 use experiments::warnings::Warning;
-use report::{Table, TextStyle};
+use report::{Table, TextStyle, printable};
 use scenario::Diagnostic;
 use std::io::{self, IsTerminal, Write};
 
@@ -131,17 +131,6 @@ pub(crate) fn write(text: &str) -> Result<(), Failure> {
 
 fn renderer(coloured: bool) -> Renderer {
     if coloured { Renderer::styled() } else { Renderer::plain() }
-}
-
-/// Replaces control characters except line feeds: a message may quote a server or a file, whose
-/// escape sequences would reach the terminal.
-fn printable(text: &str) -> String {
-    let shown = |c: char| match c {
-        '\t' => ' ',
-        c if c.is_control() && c != '\n' => char::REPLACEMENT_CHARACTER,
-        c => c,
-    };
-    text.chars().map(shown).collect()
 }
 
 fn plain(message: &str, hint: &str, coloured: bool) -> String {

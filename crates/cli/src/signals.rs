@@ -24,12 +24,13 @@ static CAUGHT: LazyLock<Arc<AtomicUsize>> = LazyLock::new(Arc::default);
 
 /// A flag that becomes true on SIGINT, SIGTERM or SIGHUP, for a command with an end of its own.
 pub(crate) fn stop_flag() -> Result<Arc<AtomicBool>, Failure> {
-    let signals = [SIGINT, SIGTERM, SIGHUP];
-    for signal in signals {
-        signal_hook::flag::register_usize(signal, Arc::clone(&CAUGHT), signal.unsigned_abs() as usize)
-            .map_err(|error| failure(&error))?;
-    }
-    stop_flag_on(&signals)
+    stop_flag_with_exit_code(&[SIGINT, SIGTERM, SIGHUP])
+}
+
+/// A flag that becomes true on SIGINT or SIGTERM, for a command with an end of its own. A simulation
+/// under `nohup` outlives its terminal.
+pub(crate) fn interrupt_flag() -> Result<Arc<AtomicBool>, Failure> {
+    stop_flag_with_exit_code(&[SIGINT, SIGTERM])
 }
 
 /// Exit code of a command that a signal ended before its own end.
@@ -43,11 +44,6 @@ pub(crate) fn daemon_stop_flag() -> Result<Arc<AtomicBool>, Failure> {
     stop_flag_on(&[SIGINT, SIGTERM, SIGHUP])
 }
 
-/// A flag that becomes true on SIGINT or SIGTERM. A simulation under `nohup` outlives its terminal.
-pub(crate) fn interrupt_flag() -> Result<Arc<AtomicBool>, Failure> {
-    stop_flag_on(&[SIGINT, SIGTERM])
-}
-
 /// The stop flag of a daemon, and a flag that asks it to reload its configuration.
 ///
 /// SIGHUP reloads if `is_service`; on a terminal that was closed it stops the daemon.
@@ -59,6 +55,15 @@ pub(crate) fn daemon_flags(is_service: bool) -> Result<(Arc<AtomicBool>, Arc<Ato
     let stop = stop_flag_on(&[SIGINT, SIGTERM])?;
     signal_hook::flag::register(SIGHUP, Arc::clone(&reload)).map_err(|error| failure(&error))?;
     Ok((stop, reload))
+}
+
+/// A stop flag whose signal is the [`exit_code`].
+fn stop_flag_with_exit_code(signals: &[i32]) -> Result<Arc<AtomicBool>, Failure> {
+    for &signal in signals {
+        signal_hook::flag::register_usize(signal, Arc::clone(&CAUGHT), signal.unsigned_abs() as usize)
+            .map_err(|error| failure(&error))?;
+    }
+    stop_flag_on(signals)
 }
 
 fn stop_flag_on(signals: &[i32]) -> Result<Arc<AtomicBool>, Failure> {

@@ -13,6 +13,7 @@ mod html;
 mod number;
 mod page;
 mod table;
+mod terminal;
 
 pub use chart::{
     Axis, BarSeries, Bars, Chart, FigureStyle, Heat, HeatCell, Lane, Line, Lines, Mark, Panel, Shade, Shape,
@@ -22,3 +23,4 @@ pub use html::literal;
 pub use number::Estimate;
 pub use page::{Block, PAGE_SCRIPT, Page, Section};
 pub use table::{Align, Badge, Cell, Column, Row, Table, TextStyle, Tone, Value};
+pub use terminal::printable;

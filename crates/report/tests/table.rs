@@ -129,6 +129,14 @@ fn missing_cells_are_empty_and_surplus_cells_hidden() {
 
 #[test]
 fn text_output_has_no_control_characters() {
-    let table = Table::new("").column(Column::text("a")).row(Row::new(["\u{1b}[2Jx\ny".into()]));
-    assert_eq!(table.to_text(TextStyle::PLAIN), "a\n [2Jx y\n");
+    let evil = "\u{1b}[2Jx\ny\u{7}\u{8}\u{9b}\tz";
+    let table = Table::new(evil)
+        .column(Column::text(evil).unit(evil))
+        .row(Row::heading(evil))
+        .row(Row::new([Cell::text(evil).badge(Badge::new(evil))]).badge(Badge::new(evil)))
+        .note(evil);
+    let text = table.to_text(TextStyle::PLAIN);
+    let seen = "\u{fffd}[2Jx y\u{fffd}\u{fffd}\u{fffd} z";
+    assert_eq!(text.matches(seen).count(), 8, "{text}");
+    assert!(!text.contains(|c: char| c.is_control() && c != '\n'), "{text:?}");
 }

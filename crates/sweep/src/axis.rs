@@ -162,13 +162,13 @@ fn refused(key: &str, range: &str, message: &str) -> SweepError {
     SweepError::invalid(format!("`{key}={range}`: {message}"), hint)
 }
 
-/// Splits `20Mbps` into number and unit.
+/// Splits `20Mbps` into number and unit. The number is as long as possible: `5e-2` has no unit.
 fn number(text: &str) -> Option<(&str, &str)> {
     let text = text.trim();
+    let mut splits = (0..=text.len()).rev().filter_map(|at| text.split_at_checked(at));
+    let (number, unit) = splits.find(|(number, _)| number.parse::<f64>().is_ok_and(f64::is_finite))?;
     let is_unit = |c: char| c.is_ascii_alphabetic() || matches!(c, '%' | ' ');
-    let (number, unit) = text.split_at(text.find(is_unit).unwrap_or(text.len()));
-    number.parse::<f64>().ok().filter(|number| number.is_finite())?;
-    Some((number, unit))
+    (unit.is_empty() || unit.starts_with(is_unit)).then_some((number, unit))
 }
 
 fn is_whole(number: &str) -> bool {

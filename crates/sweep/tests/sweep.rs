@@ -176,6 +176,41 @@ fn whole_numbers_are_sampled_where_fractions_are_invalid() {
     }
 }
 
+#[test]
+fn range_in_exponent_form_is_sampled_between_its_ends() {
+    for range in ["0.01..5e-2", "1e-2..0.05", "1E-2..5E-2"] {
+        let axes = vec![axis("path.wifi.down.loss", &[range])];
+        let sweep = Sweep::describe(request(axes, Design::Lhs { points: 6 }, 1), &files).unwrap();
+        for index in 0..6 {
+            let text = sweep.point(index).settings[0].text().to_owned();
+            let loss: f64 = text.parse().unwrap();
+            assert!((0.01..=0.05).contains(&loss), "{range}: {text}");
+        }
+    }
+}
+
+/// The labels `± x` of the heat maps of a grid with these seeds.
+fn intervals(seeds: u32, loss: &str) -> Vec<String> {
+    let axes = vec![
+        axis("path.wifi.down.rate", &["5Mbps", "10Mbps", "20Mbps"]),
+        axis("path.wifi.down.delay", &["5ms", "10ms"]),
+        axis("transport.recv_buffer", &["32KiB", "4MiB"]),
+        axis("path.wifi.down.loss", &[loss]),
+    ];
+    let sweep = Sweep::describe(request(axes, Design::Grid, seeds), &files).unwrap();
+    let bytes = Bytes::from(merged(&sweep, &[part(&sweep, 0..sweep.runs())]).unwrap());
+    let summary = Summary::read(&sweep, &PartSource::Bytes(bytes)).unwrap();
+    let page = summary.page().to_html();
+    page.split("± ").skip(1).map(|rest| rest.split('<').next().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn intervals_of_charts_are_over_the_seeds() {
+    assert_eq!(intervals(1, "0.01"), [""; 0], "one seed");
+    assert_eq!(intervals(3, "0"), [""; 0], "seeds without effect");
+    assert!(!intervals(3, "0.01").is_empty());
+}
+
 /// First column of the table of an axis, with the number of runs, and the number of each run's value.
 fn levels(axis: Axis, points: u32, number: impl Fn(&str) -> u32) -> (Vec<(String, usize)>, Vec<u32>) {
     let key = axis.key.clone();

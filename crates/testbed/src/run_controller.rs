@@ -191,8 +191,11 @@ impl<'a> RunController<'a> {
             }
             let end = Instant::ZERO + self.experiment.duration + faults.delay();
             let is_complete = faults.emulator.is_running() && self.topology.stacks_run();
-            if now >= end || stop.load(Ordering::Relaxed) || !is_complete {
+            if stop.load(Ordering::Relaxed) || !is_complete {
                 return Ok(());
+            }
+            if now >= end {
+                return if timers.row <= end { self.record_row(now) } else { Ok(()) };
             }
             if self.until_done && self.flows.iter().all(|flow| flow.progress.status().is_final()) {
                 self.ended_at = Some(now);

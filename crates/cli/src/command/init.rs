@@ -4,7 +4,7 @@ use super::check::facts;
 use super::examples::{unknown, with_files};
 use crate::arguments::Init;
 use crate::examples::Example;
-use crate::failure::{Failure, reason};
+use crate::failure::Failure;
 use crate::new_file::{NewFile, write_new};
 use crate::output::{self, Terminal};
 use crate::starter;
@@ -14,7 +14,7 @@ use std::path::{Component, Path, PathBuf};
 pub(crate) fn run(arguments: &Init, terminal: Terminal) -> Result<(), Failure> {
     let file = &arguments.file;
     let files = if let Some(capture) = &arguments.capture {
-        vec![NewFile::new(file.clone(), starter::from_capture(capture)?)]
+        vec![NewFile::new(file.clone(), starter::from_capture(capture, file)?)]
     } else if arguments.traces.is_empty() {
         let example = Example::named(&arguments.from).ok_or_else(|| unknown(&arguments.from))?;
         with_files(example, file)
@@ -45,7 +45,7 @@ pub(crate) fn parse(file: &Path, text: &str) -> Result<Scenario, Failure> {
     let files = move |named: &str| {
         // The folder may not exist yet, so that `folder/..` cannot be opened.
         let path = without_parents(&folder.join(named));
-        std::fs::read_to_string(path).map_err(|error| reason(&error))
+        experiments::files::read(&path)
     };
     Scenario::parse(&file.display().to_string(), text, &files).map_err(Failure::Input)
 }

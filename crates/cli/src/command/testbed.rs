@@ -23,13 +23,12 @@ pub(crate) fn run(arguments: &Testbed, terminal: Terminal) -> Result<(), Failure
     let Some(file) = arguments.scenario.as_deref() else { return clean(arguments, terminal) };
     arguments.plot.check()?;
     let input = Input::read(file)?;
-    let scenario = input.scenario(&arguments.set)?;
+    let scenario = input.scenario_of(&arguments.set, arguments.duration)?;
     let default = Path::new("tandem-out").join(format!("{}-kernel", input.stem()));
     let folder = Folder::plan(arguments.out.as_deref().unwrap_or(&default))?;
     let mut experiment = prepare(&scenario, arguments.seed.map(Seed::new), arguments.policy.as_ref())
         .map_err(|error| Failure::policy("--policy", &error))?;
     experiment.capture |= arguments.pcap;
-    experiment.duration = arguments.duration.unwrap_or(experiment.duration);
     let made_by = Provenance::new("testbed")
         .scenario(&input)
         .files_of(&scenario)

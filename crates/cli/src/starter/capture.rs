@@ -1,8 +1,9 @@
 //! A new scenario from a capture.
 
 use super::{TRANSPORT, Technology, comment_text, head, unique_names};
+use crate::command::init::parse;
 use crate::failure::{Failure, reason};
-use capture::{ReadError, SubflowSummary, Summary};
+use capture::{ConnectionSummary, ReadError, SubflowSummary, Summary};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::File;
@@ -11,6 +12,8 @@ use std::path::Path;
 
 /// Maximum number of connections in the scenario, those with the most bytes.
 const MAX_CONNECTIONS: usize = 20;
+/// Longest run of a new scenario, a day. A capture whose clock jumped seems to last for years.
+const MAX_SECONDS: f64 = 86_400.0;
 /// Connections with fewer bytes are left out.
 const MIN_BYTES: u64 = 1000;
 /// A direction with a smaller share of a path's payload carries acknowledgements only, so that its
@@ -52,11 +55,11 @@ struct Transfer {
     from_s: f64,
 }
 
-/// The text of a scenario with the paths and transfers of a capture.
+/// The text of a scenario for `file` with the paths and transfers of a capture.
 ///
 /// # Errors
 /// If the capture cannot be read, or has no connection with data.
-pub(crate) fn from_capture(path: &Path) -> Result<String, Failure> {
+pub(crate) fn from_capture(path: &Path, file: &Path) -> Result<String, Failure> {
     let summary = read(path)?;
     let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     let seen = paths(&summary);
@@ -67,7 +70,9 @@ pub(crate) fn from_capture(path: &Path) -> Result<String, Failure> {
             hint: "`tandem capture FILE` shows what it holds".to_owned(),
         });
     }
-    Ok(text(&name, &summary, &seen, &transfers))
+    let text = text(&name, &summary, &seen, &transfers);
+    parse(file, &text)?;
+    Ok(text)
 }
 
 fn read(path: &Path) -> Result<Summary, Failure> {
@@ -84,13 +89,14 @@ fn read(path: &Path) -> Result<Summary, Failure> {
 
 fn paths(summary: &Summary) -> BTreeMap<IpAddr, Seen> {
     let mut seen: BTreeMap<IpAddr, Seen> = BTreeMap::new();
-    let subflows = summary.connections.iter().flat_map(|connection| &connection.subflows);
-    for subflow in subflows {
-        let one = seen.entry(subflow.client.ip()).or_default();
-        let bytes = [subflow.down.payload_bytes, subflow.up.payload_bytes];
-        one.add(&subflow.interface, bytes, [subflow.from_s, subflow.to_s]);
-        if let Some(rtt) = round_trip(subflow) {
-            one.rtt_ms = Some(one.rtt_ms.map_or(rtt, |known| known.min(rtt)));
+    for connection in &summary.connections {
+        for subflow in &connection.subflows {
+            let one = seen.entry(subflow.client.ip()).or_default();
+            let bytes = [subflow.down.payload_bytes, subflow.up.payload_bytes];
+            one.add(&subflow.interface, bytes, [subflow.from_s, subflow.to_s]);
+            if let Some(rtt) = round_trip(subflow, far_end(connection)) {
+                one.rtt_ms = Some(one.rtt_ms.map_or(rtt, |known| known.min(rtt)));
+            }
         }
     }
     for plain in summary.tcp.iter().filter(|plain| plain.down_bytes + plain.up_bytes >= MIN_BYTES) {
@@ -101,10 +107,25 @@ fn paths(summary: &Summary) -> BTreeMap<IpAddr, Seen> {
     seen
 }
 
-/// The round-trip time of a subflow, that of its handshake if it was seen.
-fn round_trip(subflow: &SubflowSummary) -> Option<f64> {
-    let handshake = subflow.handshake.and_then(|handshake| handshake.total_ms.or(handshake.answer_ms));
-    handshake.or(subflow.rtt.map(|rtt| rtt.min_ms)).filter(|rtt| *rtt > 0.0)
+/// The end that is not near the place of capture, if the place is known.
+fn far_end(connection: &ConnectionSummary) -> Option<&'static str> {
+    match connection.down.seen_near {
+        Some("receiver") => Some("server"),
+        Some("sender") => Some("client"),
+        _ => None,
+    }
+}
+
+/// The shortest round-trip time of a subflow. A handshake of several SYNs contains a timeout, and a
+/// round trip from the place of capture to its near end is a part of the way.
+fn round_trip(subflow: &SubflowSummary, far_end: Option<&str>) -> Option<f64> {
+    let handshake = subflow.handshake.filter(|handshake| handshake.syns == 1);
+    let handshake = handshake.and_then(|handshake| handshake.total_ms.or(handshake.answer_ms));
+    let shortest = match (handshake, subflow.rtt) {
+        (Some(handshake), Some(rtt)) if Some(rtt.to) == far_end => Some(handshake.min(rtt.min_ms)),
+        (handshake, rtt) => handshake.or(rtt.map(|rtt| rtt.min_ms)),
+    };
+    shortest.filter(|rtt| *rtt > 0.0)
 }
 
 /// The connections with the most bytes, in order of their start.
@@ -119,8 +140,8 @@ fn transfers(summary: &Summary) -> Vec<Transfer> {
         up_bytes: one.up_bytes,
         from_s: one.from_s,
     });
-    let mut all: Vec<Transfer> =
-        multipath.chain(plain).filter(|one| one.down_bytes + one.up_bytes >= MIN_BYTES).collect();
+    let is_usable = |one: &Transfer| one.down_bytes + one.up_bytes >= MIN_BYTES && one.from_s < MAX_SECONDS;
+    let mut all: Vec<Transfer> = multipath.chain(plain).filter(is_usable).collect();
     all.sort_by_key(|one| std::cmp::Reverse(one.down_bytes + one.up_bytes));
     all.truncate(MAX_CONNECTIONS);
     all.sort_by(|a, b| a.from_s.total_cmp(&b.from_s));
@@ -130,7 +151,7 @@ fn transfers(summary: &Summary) -> Vec<Transfer> {
 fn text(name: &str, summary: &Summary, seen: &BTreeMap<IpAddr, Seen>, transfers: &[Transfer]) -> String {
     let last = transfers.last().map_or(0.0, |last| last.from_s);
     // At their mean rates the transfers take about as long as in the capture, and may end later.
-    let seconds = (summary.duration_s * 1.5).max(last + 1.0).ceil().max(1.0);
+    let seconds = (summary.duration_s * 1.5).max(last + 1.0).ceil().clamp(1.0, MAX_SECONDS);
     let mut text = String::new();
     let duration =
         format!("duration = \"{seconds}s\"          # the capture lasts {:.1} s", summary.duration_s);

@@ -116,3 +116,13 @@ fn color_option_controls_colours() {
     assert!(!plain.contains('\u{1b}'));
     assert!(!place.run(&["run", "bad.toml"]).err.contains('\u{1b}'), "a pipe is no terminal");
 }
+
+#[test]
+fn scenario_without_an_end_is_refused() {
+    let place = Place::new();
+    for command in ["run", "check"] {
+        let output = place.run(&[command, "/dev/zero"]);
+        assert_eq!(output.code, 3, "{}", output.err);
+        assert!(output.err.contains("/dev/zero: it is larger than 256 MiB"), "{}", output.err);
+    }
+}

@@ -109,6 +109,22 @@ fn files_that_have_not_arrived_are_told() {
 }
 
 #[test]
+fn videos_without_a_picture_count_in_no_bitrate_and_no_stall() {
+    let place = place("\"0s\"");
+    let video = "kind = \"video\"\nmanifest = { bitrates = [\"50Mbps\"], duration = \"20s\" }";
+    place.write("crowd.toml", &CROWD.replace("kind = \"bulk\"\nstart = START", video));
+    let command = ["compare", "crowd.toml", "--policies", "wifi-only", "--seeds", "1"];
+    let table = place.done(&command);
+    assert!(table.contains("devices until the end"), "{table}");
+    let result = json(&place.read("tandem-out/crowd-compare/result.json"));
+    let figures = &result["cases"][0]["figures"];
+    assert_eq!(figures["initial_load_s_unfinished"]["mean"], 8.0);
+    for key in ["bitrate_mbps_mean", "stalled_s_mean", "stalled_s_total"] {
+        assert!(figures[key]["mean"].is_null(), "{key}: {}", figures[key]);
+    }
+}
+
+#[test]
 fn devices_that_send_datagrams_only_have_no_goodput() {
     let place = place("\"0s\"");
     let datagrams = "kind = \"vbr\"\nrate = \"200kbps\"\nprotocol = \"udp\"\npath = \"wifi\"";

@@ -104,6 +104,50 @@ fn init_takes_paths_and_traffic_of_a_capture() {
 }
 
 #[test]
+fn init_takes_no_delay_from_a_handshake_with_a_lost_syn() {
+    let place = Place::new();
+    let (one_file, _) = crate::support::TINY.rsplit_once("[[traffic]]").unwrap();
+    place.write("one.toml", one_file);
+    let outage = ["--set", r#"path.wifi.up.outages=[["0s", "100ms"]]"#];
+    place.done(&[&["run", "one.toml", "--pcap", "--out", "out"][..], &outage].concat());
+    place.done(&["init", "seen.toml", "--capture", "out/capture.pcapng"]);
+    let scenario = place.read("seen.toml");
+    let delays = scenario.lines().filter_map(|line| line.split_once(r#"delay = ""#));
+    let delays: Vec<f64> =
+        delays.map(|(_, delay)| delay.split_once("ms").unwrap().0.parse().unwrap()).collect();
+    assert!((5.0..10.0).contains(&delays[0]), "Wi-Fi has 5 ms: {delays:?}");
+}
+
+/// Sets the clock of a capture ahead by years at its last packet.
+fn clock_jumps(capture: &mut [u8]) {
+    let word =
+        |bytes: &[u8], at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
+    let (mut at, mut last) = (0, 0);
+    while at < capture.len() {
+        // An enhanced packet block: type, length, interface, and the time in two words.
+        if word(capture, at) == 6 {
+            last = at;
+        }
+        at += word(capture, at + 4) as usize;
+    }
+    let upper_half = word(capture, last + 12) + (1 << 28);
+    capture[last + 12..last + 16].copy_from_slice(&upper_half.to_le_bytes());
+}
+
+#[test]
+fn init_survives_a_jump_of_the_clock() {
+    let place = Place::new();
+    place.done(&["run", "tiny.toml", "--pcap", "--out", "out"]);
+    let file = place.path().join("out/capture.pcapng");
+    let mut capture = std::fs::read(&file).unwrap();
+    clock_jumps(&mut capture);
+    std::fs::write(&file, capture).unwrap();
+    place.done(&["init", "seen.toml", "--capture", "out/capture.pcapng"]);
+    assert!(place.read("seen.toml").contains(r#"duration = "86400s""#), "{}", place.read("seen.toml"));
+    place.done(&["check", "seen.toml"]);
+}
+
+#[test]
 fn check_finds_the_kind_of_a_file() {
     let place = Place::new();
     for (file, arguments) in [

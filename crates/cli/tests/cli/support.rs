@@ -107,9 +107,14 @@ pub(crate) fn output_of(command: &mut Command) -> Output {
 
 /// Starts the program, waits, and interrupts it as Ctrl-C does.
 pub(crate) fn interrupted(place: &Place, arguments: &[&str]) -> (Option<i32>, String, String) {
+    ended_by("-INT", place, arguments)
+}
+
+/// Starts the program, waits, and sends it a signal, an option of kill(1).
+pub(crate) fn ended_by(signal: &str, place: &Place, arguments: &[&str]) -> (Option<i32>, String, String) {
     let child = place.command(arguments).spawn().expect("the program starts");
     std::thread::sleep(Duration::from_secs(2));
-    let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    let kill = Command::new("kill").args([signal, &child.id().to_string()]).status();
     assert!(kill.expect("kill runs").success(), "the program ended too early");
     let output = child.wait_with_output().expect("it ends");
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");

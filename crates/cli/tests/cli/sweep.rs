@@ -1,6 +1,6 @@
 //! Sweeps of `tandem compare`: tables by key, paired keys, patterns, several scenarios, interruption.
 
-use crate::support::{Place, TINY, interrupted};
+use crate::support::{Place, TINY, ended_by, interrupted};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -186,9 +186,12 @@ fn settings_of_the_device_alone_are_not_without_effect() {
 fn interrupted_run_leaves_nothing() {
     let place = Place::new();
     place.write("long.toml", &endless());
-    let (code, out, err) = interrupted(&place, &["run", "long.toml"]);
-    assert_eq!((code, out.as_str(), err.as_str()), (Some(130), "", "interrupted; nothing was written\n"));
-    assert!(place.list("tandem-out").is_empty());
+    for (signal, code) in [("-INT", Some(130)), ("-TERM", Some(143))] {
+        let ended = ended_by(signal, &place, &["run", "long.toml"]);
+        let expected = (code, String::new(), "interrupted; nothing was written\n".to_owned());
+        assert_eq!(ended, expected, "{signal}");
+        assert!(place.list("tandem-out").is_empty());
+    }
 }
 
 #[test]

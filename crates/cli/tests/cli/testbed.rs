@@ -44,6 +44,15 @@ pub(crate) const SMALL: &str = "title = 'small'\nseed = 1\nduration = '3s'\nsamp
     [[path]]\nname = 'lte'\nradio = 'huang2012.lte'\ndown = { rate = '10Mbps', delay = '20ms' }\n\
     up = { rate = '10Mbps', delay = '20ms' }\n[transport]\nprotocol = 'mptcp'\n";
 
+#[test]
+fn duration_of_a_testbed_is_one_of_the_scenario() {
+    let place = Place::new();
+    // Generated traces have the length of the scenario, so that the duration has to be a part of it.
+    let output = place.run(&["testbed", "tiny.toml", "--duration", "600000s"]);
+    assert_eq!(output.code, 3, "{}", output.err);
+    assert!(output.err.contains("has 1200000 rows"), "{}", output.err);
+}
+
 fn json(output: &Output) -> serde_json::Value {
     assert_eq!(output.code, 0, "{}", output.err);
     serde_json::from_str(&output.out).expect("JSON")
@@ -91,9 +100,11 @@ fn needs_root_shipped_scenarios_give_the_same_keys_on_kernel_and_in_simulation()
         assert!(delivered(&kernel) > 0, "{name}: {kernel:#}");
         assert_eq!(kernel["connections"][0]["failed"], false, "{name}");
         assert_eq!(place.list(&format!("{name}-kernel")), ["report.html", "result.json", "series.csv"]);
-        let header =
-            |folder: &str| place.read(&format!("{folder}/series.csv")).lines().next().map(str::to_owned);
-        assert_eq!(header(&format!("{name}-kernel")), header(&name));
+        let header_and_length = |folder: &str| {
+            let series = place.read(&format!("{folder}/series.csv"));
+            (series.lines().next().map(str::to_owned), series.lines().count())
+        };
+        assert_eq!(header_and_length(&format!("{name}-kernel")), header_and_length(&name));
     }
     assert_eq!(host_state(), before);
 }

@@ -229,7 +229,7 @@ impl Comparison {
         if self.keys.iter().all(|key| key.whole == "policy") { "policies" } else { "cases" }
     }
 
-    /// Whether every seed gave the same run, because the scenario has no random element.
+    /// Whether every seed gave the same run: the scenario has no random element, or only rare ones.
     fn repeats(&self) -> bool {
         self.repeats
     }

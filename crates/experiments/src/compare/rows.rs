@@ -50,7 +50,7 @@ impl<'a> Means<'a> {
     pub(super) fn notes(self, mut table: Table) -> Table {
         let comparison = self.comparison;
         if comparison.repeats() {
-            table = table.note("This scenario has no random element: every seed gives the same run.");
+            table = table.note("These seeds gave the same run, so that there is no interval.");
         } else if comparison.seeds.len() > 1 {
             table = table.note("Mean ± half the width of the 95 % confidence interval (Student’s t).");
         }

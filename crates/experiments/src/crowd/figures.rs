@@ -56,7 +56,9 @@ impl CrowdFigures {
             values.insert(format!("{key}_p50"), spread.p50);
             values.insert(format!("{key}_p95"), spread.p95);
             values.insert(format!("{key}_jain"), spread.jain);
-            values.insert(format!("{key}_total"), all.iter().sum());
+            if !all.is_empty() {
+                values.insert(format!("{key}_total"), all.iter().sum());
+            }
             if measure.unfinished_noun().is_some() {
                 let both = crowd.devices.iter().zip(&outcome.devices);
                 let open = both.filter(|(device, one)| measure.is_unfinished(device, one)).count();
@@ -149,7 +151,7 @@ fn of_measure(
     add(metric("total", format!("{}, all", measure.name), measure.unit, false));
     if measure.unfinished_noun().is_some() {
         let name = format!("{}, devices until the end", measure.name);
-        add(metric("unfinished", name, "", measure.is_of_files()));
+        add(metric("unfinished", name, "", true));
     }
     for policy in policies {
         let name = format!("{} of {policy}", measure.name);

@@ -84,6 +84,12 @@ fn started<'a>(
     device.traffic.iter().zip(&outcome.connections).filter(move |(config, _)| config.start < end)
 }
 
+/// Mean of these values; `None` without any.
+fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let values: Vec<f64> = values.collect();
+    (!values.is_empty()).then(|| stats::mean(&values))
+}
+
 impl Measure {
     /// Value of a device; `None` if it never starts, or has no such value.
     pub(crate) fn of(&self, device: &Experiment, outcome: &Outcome) -> Option<f64> {
@@ -94,10 +100,7 @@ impl Measure {
         let files = started.clone().filter(|(config, _)| matches!(config.kind, Kind::File { .. }));
         let connections = started.map(|(_, connection)| connection);
         let sessions = || connections.clone().filter_map(|connection| connection.video.as_ref());
-        let videos = |value: fn(&abr::Kpis) -> f64| {
-            let values: Vec<f64> = sessions().map(|session| value(&session.kpis())).collect();
-            (!values.is_empty()).then(|| stats::mean(&values))
-        };
+        let shown = || sessions().filter(|session| !session.initial.open);
         match &self.quantity {
             // A device that sends datagrams only has none.
             Quantity::Goodput => connections.map(|connection| connection.goodput_mbps).reduce(|a, b| a + b),
@@ -108,9 +111,10 @@ impl Measure {
                     file.completed_s.unwrap_or_else(until_end)
                 })
                 .reduce(f64::max),
-            Quantity::Bitrate => videos(|kpis| kpis.mean_bitrate.as_mbps()),
-            Quantity::Stalled => videos(|kpis| kpis.stalled.as_secs_f64()),
-            Quantity::InitialLoad => videos(|kpis| kpis.initial.as_secs_f64()),
+            // A video without a picture has no bitrate, and has not stalled.
+            Quantity::Bitrate => mean(shown().map(|video| video.kpis().mean_bitrate.as_mbps())),
+            Quantity::Stalled => mean(shown().map(|video| video.kpis().stalled.as_secs_f64())),
+            Quantity::InitialLoad => mean(sessions().map(|video| video.kpis().initial.as_secs_f64())),
             Quantity::Energy => Some(outcome.device.energy_j),
             Quantity::Path(name) => {
                 let path = outcome.paths.iter().find(|path| path.name == *name)?;
@@ -139,11 +143,6 @@ impl Measure {
             Quantity::InitialLoad => Some("a video without a picture"),
             _ => None,
         }
-    }
-
-    /// Whether it is about files.
-    pub(crate) fn is_of_files(&self) -> bool {
-        self.quantity == Quantity::Completion
     }
 
     /// Whether another measure says about the same of a device.

@@ -67,7 +67,7 @@ pub struct Measured {
     pub energy_j: Vec<f64>,
     /// Mean goodput of the connections, in Mbit/s.
     pub goodput_mbps: Vec<f64>,
-    /// MOS of the viewer; empty for other traffic than video.
+    /// MOS of the viewer, for each seed with a picture; empty for other traffic than video.
     pub mos: Vec<f64>,
 }
 
@@ -80,13 +80,17 @@ impl Measured {
     pub fn goodput(&self) -> Estimate {
         Estimate::of(&self.goodput_mbps)
     }
-    /// Mean MOS with its interval; `None` for other traffic than video.
+    /// Mean MOS with its interval; `None` without a picture, and for other traffic than video.
     pub fn mean_mos(&self) -> Option<Estimate> {
         (!self.mos.is_empty()).then(|| Estimate::of(&self.mos))
     }
 
     /// Whether it delivers as much as the reference: the same MOS for video, else the same goodput.
+    /// Fewer seeds with a picture are a loss.
     fn loses_nothing(&self, reference: &Self) -> bool {
+        if self.mos.len() < reference.mos.len() {
+            return false;
+        }
         match (self.mean_mos(), reference.mean_mos()) {
             (Some(ours), Some(theirs)) => ours.mean >= theirs.mean - MAX_MOS_LOSS,
             _ => self.goodput().mean >= reference.goodput().mean * MIN_THROUGHPUT,
@@ -181,6 +185,7 @@ fn judge(policy: &PolicyConfig, points: &[MeasuredPoint]) -> Option<Judged> {
         energies.push(ours.energy().mean / theirs.energy().mean);
         match (ours.mean_mos(), theirs.mean_mos()) {
             (Some(ours), Some(theirs)) => mos.push(ours.mean - theirs.mean),
+            (None, Some(_)) => {}
             _ => goodputs.push(ours.goodput().mean / theirs.goodput().mean),
         }
         if ours.loses_nothing(theirs) {

@@ -34,6 +34,21 @@ fn best_policy_saves_energy_and_loses_nothing() {
 }
 
 #[test]
+fn seed_without_a_picture_is_a_loss() {
+    let with_mos = |mos: &[f64]| Measured {
+        policy: "none".parse().unwrap(),
+        energy_j: vec![1.0; 2],
+        goodput_mbps: vec![1.0; 2],
+        mos: mos.to_vec(),
+    };
+    let reference = with_mos(&[3.0, 3.0]);
+    assert!(with_mos(&[3.0, 3.0]).loses_nothing(&reference));
+    assert!(!with_mos(&[3.0]).loses_nothing(&reference), "one seed without a picture");
+    assert!(!with_mos(&[]).loses_nothing(&reference), "no picture");
+    assert!(with_mos(&[3.0]).loses_nothing(&with_mos(&[])), "the reference has no picture");
+}
+
+#[test]
 fn map_is_the_same_for_any_number_of_jobs_and_reads_back() {
     let (one, two) = (measured(1), measured(2));
     assert_eq!(one.to_json(), two.to_json());

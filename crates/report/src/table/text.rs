@@ -3,6 +3,7 @@
 use super::{Align, Badge, Cell, Row, Table, Tone, Value};
 use crate::html::strip_markup;
 use crate::number::{DASH, display_width, fixed, signed};
+use crate::terminal::printable_line;
 
 /// Options of text output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,14 +52,14 @@ impl Widths {
 impl Table {
     /// Renders the table as aligned text. Each line ends with a line feed.
     pub fn to_text(&self, style: TextStyle) -> String {
-        let widths = self.widths();
+        let headers: Vec<String> = self.columns.iter().map(|c| printable_line(&c.header)).collect();
+        let units: Vec<String> = self.columns.iter().map(|c| printable_line(&c.unit)).collect();
+        let widths = self.widths(&headers, &units);
         let mut out = String::new();
         if !self.title.is_empty() {
-            write_line(&mut out, &[paint(style, BOLD, &self.title)]);
+            write_line(&mut out, &[paint(style, BOLD, &printable_line(&self.title))]);
             out.push('\n');
         }
-        let headers: Vec<String> = self.columns.iter().map(|c| c.header.clone()).collect();
-        let units: Vec<String> = self.columns.iter().map(|c| c.unit.clone()).collect();
         if headers.iter().any(|header| !header.is_empty()) {
             self.write_text_header(&mut out, &widths, &headers, |text| paint(style, BOLD, text));
         }
@@ -80,19 +81,19 @@ impl Table {
             out.push('\n');
         }
         for note in &self.notes {
-            for text in wrap(&strip_markup(note), style.width) {
+            for text in wrap(&printable_line(&strip_markup(note)), style.width) {
                 write_line(&mut out, &[paint(style, DIM, &text)]);
             }
         }
         out
     }
 
-    fn widths(&self) -> Vec<Widths> {
-        let mut widths: Vec<Widths> = self
-            .columns
+    fn widths(&self, headers: &[String], units: &[String]) -> Vec<Widths> {
+        let mut widths: Vec<Widths> = headers
             .iter()
-            .map(|c| Widths {
-                header: display_width(&c.header).max(display_width(&c.unit)),
+            .zip(units)
+            .map(|(header, unit)| Widths {
+                header: display_width(header).max(display_width(unit)),
                 ..Widths::default()
             })
             .collect();
@@ -155,7 +156,7 @@ impl Table {
             ));
         }
         if let Some(Badge { text, .. }) = &row.badge {
-            cells.push(paint(style, DIM, text));
+            cells.push(paint(style, DIM, &printable_line(text)));
         }
         write_line(out, &cells);
     }
@@ -183,9 +184,7 @@ fn parts(cell: &Cell) -> (String, String, String) {
         suffix.push_str(" !");
     }
     let badge = cell.badge.as_ref().map(|badge| format!(" {}", badge.text)).unwrap_or_default();
-    // Control characters would break the alignment or steer the terminal.
-    let flat = |text: String| text.replace(['\n', '\r', '\t', '\u{1b}'], " ");
-    (flat(value), suffix, flat(badge))
+    (printable_line(&value), suffix, printable_line(&badge))
 }
 
 /// Spaces before and after a text of `length` columns in a field of `width` columns.

@@ -22,11 +22,12 @@ pub(super) fn heat_maps(summary: &Summary<'_>) -> Vec<Heat> {
     }
     let others = if others.is_empty() { "" } else { " and all other values" };
     let (row_of, column_of) = (summary.levels(rows), summary.levels(columns));
-    let draw = |figure: &Figure| heat_map(figure, (rows, &row_of), (columns, &column_of), others);
+    let draw = |figure: &Figure| heat_map(summary, figure, (rows, &row_of), (columns, &column_of), others);
     summary.main_figures().map(draw).collect()
 }
 
 fn heat_map(
+    summary: &Summary<'_>,
     figure: &Figure,
     (rows, row_of): (&Factor, &[usize]),
     (columns, column_of): (&Factor, &[usize]),
@@ -35,12 +36,11 @@ fn heat_map(
     let (unit, scale) = figure.unit();
     let mut cells = vec![vec![Vec::new(); columns.levels.len()]; rows.levels.len()];
     for (run, value) in figure.values.iter().enumerate().filter(|(_, value)| value.is_finite()) {
-        cells[row_of[run]][column_of[run]].push(value / scale);
+        cells[row_of[run]][column_of[run]].push((run, value / scale));
     }
-    let estimates: Vec<Vec<Option<Estimate>>> = cells
-        .iter()
-        .map(|row| row.iter().map(|values| (!values.is_empty()).then(|| Estimate::of(values))).collect())
-        .collect();
+    let estimate = |values: &Vec<_>| (!values.is_empty()).then(|| summary.estimate(values));
+    let estimates: Vec<Vec<Option<Estimate>>> =
+        cells.iter().map(|row| row.iter().map(estimate).collect()).collect();
     let means = || estimates.iter().flatten().flatten().map(|estimate| estimate.mean);
     let lowest = means().fold(f64::INFINITY, f64::min);
     let digits = decimals(means()).min(2);
@@ -51,12 +51,12 @@ fn heat_map(
     )
     .key(format!("heat:{}", figure.metric.chart_key()))
     .caption(format!(
-        "Rows: `{}`{}. Columns: `{}`{}. Each cell is the mean over all seeds{others}, with half its 95 % interval; \
-         the lowest mean is white.",
+        "Rows: `{}`{}. Columns: `{}`{}. Each cell is the mean over all seeds{others}{}; the lowest mean is white.",
         rows.key,
         in_unit(&rows.unit),
         columns.key,
-        in_unit(&columns.unit)
+        in_unit(&columns.unit),
+        if summary.has_seeds() { ", with half the 95 % interval over the seeds" } else { "" }
     ))
     .decimals(digits)
     .white(lowest)
@@ -98,7 +98,7 @@ fn lines_over(summary: &Summary<'_>, over: &Factor) -> Vec<Lines> {
                 .enumerate()
                 .filter_map(|(i, level)| {
                     let values = figure.values_where(|run| over_of[run] == i && holds(run));
-                    let Estimate { mean, ci95 } = Estimate::of(&values);
+                    let Estimate { mean, ci95 } = summary.estimate(&values);
                     (!values.is_empty()).then_some((level.number?, Estimate::new(mean / scale, ci95 / scale)))
                 })
                 .collect();
@@ -123,7 +123,8 @@ fn lines_over(summary: &Summary<'_>, over: &Factor) -> Vec<Lines> {
                 _ => chart.line(line(&figure.metric.name, &|_| true)),
             };
         if averaged {
-            chart = chart.caption("Means over all values of the other keys, with 95 % intervals.");
+            let interval = if summary.has_seeds() { ", with 95 % intervals over the seeds" } else { "" };
+            chart = chart.caption(format!("Means over all values of the other keys{interval}."));
         }
         chart
     };

@@ -8,10 +8,12 @@ mod tables;
 
 use crate::{PartSource, Sweep, SweepError, dataset};
 use experiments::compare::{Metric, metrics};
+use experiments::stats::mean;
 use factor::Factor;
-use report::{Page, Table};
+use report::{Estimate, Page, Table};
 use scenario::Scenario;
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// Figures of all runs of a sweep.
 #[derive(Debug, Clone)]
@@ -90,6 +92,24 @@ impl<'a> Summary<'a> {
         (0..self.sweep.runs()).map(|run| factor.level(self.sweep, run)).collect()
     }
 
+    /// Whether runs are repeated with several seeds.
+    const fn has_seeds(&self) -> bool {
+        self.sweep.spec().seeds > 1
+    }
+
+    /// Mean of the values of these runs, with an interval over the seeds. The values of one seed count as
+    /// one: they differ by the other keys, not by chance.
+    fn estimate(&self, values: &[(usize, f64)]) -> Estimate {
+        let mut of_seeds: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+        for (run, value) in values {
+            of_seeds.entry(self.sweep.digits(*run as u64).seed).or_default().push(*value);
+        }
+        let means: Vec<f64> = of_seeds.values().map(|values| mean(values)).collect();
+        let all: Vec<f64> = values.iter().map(|(_, value)| *value).collect();
+        let differ = means.windows(2).any(|pair| pair[0] != pair[1]);
+        Estimate::new(mean(&all), if differ { Estimate::of(&means).ci95 } else { f64::NAN })
+    }
+
     /// The main figures, at most two of each kind.
     fn main_figures(&self) -> impl Iterator<Item = &Figure> {
         const OF_A_KIND: usize = 2;
@@ -108,10 +128,10 @@ impl Figure {
         self.values.iter().copied().filter(|value| value.is_finite()).collect()
     }
 
-    /// Finite values of the runs for which `holds`.
-    fn values_where(&self, holds: impl Fn(usize) -> bool) -> Vec<f64> {
-        let values = self.values.iter().enumerate().filter(|(run, value)| value.is_finite() && holds(*run));
-        values.map(|(_, value)| *value).collect()
+    /// Finite values of the runs for which `holds`, with the index of each run.
+    fn values_where(&self, holds: impl Fn(usize) -> bool) -> Vec<(usize, f64)> {
+        let values = self.values.iter().copied().enumerate();
+        values.filter(|(run, value)| value.is_finite() && holds(*run)).collect()
     }
 
     /// Unit for people, and the divisor that converts values to it.

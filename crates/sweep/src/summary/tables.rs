@@ -4,7 +4,7 @@ use super::Summary;
 use super::factor::Factor;
 use experiments::display::decimals;
 use experiments::stats::{mean, median};
-use report::{Cell, Column, Estimate, Row, Table, Tone};
+use report::{Cell, Column, Row, Table, Tone};
 
 /// Maximum number of levels of a factor with a table.
 const MAX_LEVELS: usize = 16;
@@ -64,20 +64,19 @@ fn by_level(summary: &Summary<'_>, factor: &Factor) -> Table {
     let mut columns = Vec::new();
     for figure in summary.main_figures() {
         let (unit, scale) = figure.unit();
-        let means: Vec<Estimate> = (0..factor.levels.len())
-            .map(|level| {
-                let Estimate { mean, ci95 } = Estimate::of(&figure.values_where(|run| levels[run] == level));
-                Estimate::new(mean / scale, ci95 / scale)
-            })
-            .collect();
-        let digits = decimals(means.iter().map(|estimate| estimate.mean));
+        let mean_of = |level: usize| {
+            let values = figure.values_where(|run| levels[run] == level);
+            mean(&values.into_iter().map(|(_, value)| value / scale).collect::<Vec<_>>())
+        };
+        let means: Vec<f64> = (0..factor.levels.len()).map(mean_of).collect();
+        let digits = decimals(means.iter().copied());
         table = table.column(Column::number(&*figure.metric.name).unit(unit).key(&*figure.metric.key));
         columns.push((means, digits));
     }
     for (i, level) in factor.levels.iter().enumerate() {
         let runs = levels.iter().filter(|other| **other == i).count();
         let row = Row::new([Cell::text(&*level.name), Cell::number(runs as f64, 0)]);
-        let cells = columns.iter().map(|(means, digits)| Cell::number(means[i].mean, *digits));
+        let cells = columns.iter().map(|(means, digits)| Cell::number(means[i], *digits));
         table = table.row(cells.fold(row, Row::cell));
     }
     table
