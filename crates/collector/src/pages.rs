@@ -58,9 +58,9 @@ pub(crate) fn one(record: &Record, player: bool) -> Page {
     links.extend([
         format!("[record](/api/sessions/{id})"),
         format!("[segments as CSV](/api/sessions/{id}/csv)"),
-        format!("[input of P.1203](/api/sessions/{id}/p1203)"),
-        format!("[delete](/sessions/{id}/delete)"),
     ]);
+    links.extend((!record.has_seeks()).then(|| format!("[input of P.1203](/api/sessions/{id}/p1203)")));
+    links.push(format!("[delete](/sessions/{id}/delete)"));
     record.page().lead(links.join(" · "))
 }
 

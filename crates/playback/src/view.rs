@@ -19,8 +19,13 @@ impl Record {
         Summary::from(self)
     }
 
-    /// The segments played and the played duration of each, up to `played_s`. The result is wrong
-    /// for a session with seeks, and empty for a player without segments.
+    /// The viewer sought, so that the segments were not played in the order of the video.
+    pub fn has_seeks(&self) -> bool {
+        self.seeks.iter().flatten().next().is_some()
+    }
+
+    /// The segments of a session without seeks that were played, and the played duration of each, up
+    /// to `played_s`. Empty for a player without segments.
     fn shown(&self) -> impl Iterator<Item = (&Segment, f64)> {
         let mut left = self.played_s;
         self.segments.iter().map_while(move |segment| {
@@ -37,7 +42,15 @@ impl Record {
 
     /// The session as input of ITU-T P.1203. Unknown properties of the video default to H.264 with
     /// 24 frames per second and 1920 by 1080 pixels, because the format requires them.
-    pub fn p1203(&self) -> Value {
+    ///
+    /// # Errors
+    /// If the session [has seeks](Self::has_seeks).
+    pub fn p1203(&self) -> Result<Value, String> {
+        if self.has_seeks() {
+            return Err("expected a session without seeks: the record does not say which parts of the \
+                        segments were played; the page that played it can save this input"
+                .to_owned());
+        }
         let seconds = Duration::from_secs_f64;
         let kbps = |kbps: f64| Bitrate::from_mbps(kbps * 1e-3);
         let video = self
@@ -74,14 +87,14 @@ impl Record {
             position: seconds(stall.position_s),
             length: seconds((stall.end_s - stall.start_s).max(0.0)),
         });
-        P1203 {
+        let session = P1203 {
             display,
             audio: audio.collect(),
             video,
             initial: seconds(self.kpis.initial_load_s),
             stalls: stalls.collect(),
-        }
-        .to_json()
+        };
+        Ok(session.to_json())
     }
 
     /// Table of the segments.
@@ -148,16 +161,24 @@ impl Record {
             key: "session".to_owned(),
             title: "Playback, buffer and bitrate".to_owned(),
             caption:
-                "Playback: loading, playing or stalled. Buffer: seconds of video. Bitrate: that of each \
-                      segment from its request on."
+                "Playback: loading, playing, paused, seeking or stalled. Buffer: seconds of video. Bitrate: \
+                      that of each segment from its request on."
                     .to_owned(),
             x: Axis::seconds(),
             tracks,
         })
     }
 
-    /// Spans of loading, playing and stalling.
+    /// Spans of loading, playing, stalling, pausing and seeking.
     fn playback_spans(&self) -> Vec<Span> {
+        let stalls = self.stalls.iter().map(|stall| (stall.start_s, stall.end_s, "stalled", Shade::Active));
+        let pauses = self.pauses.iter().flatten();
+        let pauses = pauses.map(|pause| (pause.start_s, pause.end_s, "paused", Shade::Tail));
+        let seeks = self.seeks.iter().flatten();
+        let seeks = seeks.map(|seek| (seek.start_s, seek.end_s, "seeking", Shade::Promotion));
+        let mut interruptions: Vec<(f64, f64, &str, Shade)> = stalls.chain(pauses).chain(seeks).collect();
+        interruptions.sort_by(|one, other| one.0.total_cmp(&other.0));
+
         let mut spans = Vec::new();
         let mut add = |from: f64, to: f64, label: &str, shade| {
             if to > from {
@@ -167,10 +188,10 @@ impl Record {
         let initial = self.kpis.initial_load_s;
         add(0.0, initial, "loading", Shade::Promotion);
         let mut at = initial;
-        for stall in &self.stalls {
-            add(at, stall.start_s, "playing", Shade::Idle);
-            add(stall.start_s.max(at), stall.end_s, "stalled", Shade::Active);
-            at = stall.end_s.max(at);
+        for (start, end, label, shade) in interruptions {
+            add(at, start, "playing", Shade::Idle);
+            add(start.max(at), end, label, shade);
+            at = end.max(at);
         }
         add(at, self.duration_s, "playing", Shade::Idle);
         spans

@@ -391,7 +391,7 @@ fn uncertain_means_are_remarked() {
 #[test]
 fn record_is_exported_to_p1203_csv_and_html() {
     let record = read(&example()).unwrap();
-    let p1203 = record.p1203();
+    let p1203 = record.p1203().unwrap();
     assert_eq!(p1203["I23"]["stalling"], json!([[0.0, 0.25], [3.0, 1.0]]));
     assert_eq!(p1203["I13"]["segments"][1]["resolution"], "1280x720");
     assert_eq!(p1203["I13"]["segments"][1]["bitrate"], 2500.0);
@@ -404,6 +404,35 @@ fn record_is_exported_to_p1203_csv_and_html() {
     // Untrusted text is escaped.
     let hostile = read(&with("/label", Some(json!("<script>alert(1)</script>")))).unwrap();
     assert!(!hostile.page().to_html().contains("<script>alert"));
+}
+
+#[test]
+fn pauses_and_seeks_are_not_playing() {
+    // The example plays from 0.25 to 3.25 s and from 4.25 s on.
+    let mut document = with("/pauses", Some(json!([{ "start_s": 5.0, "end_s": 5.5 }])));
+    document["seeks"] = json!([{ "start_s": 1.0, "end_s": 1.25, "from_s": 0.75, "to_s": 2.0 }]);
+    let report::Chart::Timeline(timeline) = read(&document).unwrap().chart() else { panic!("no timeline") };
+    let report::Track::Lane(lane) = &timeline.tracks[0] else { panic!("no lane") };
+    let spans: Vec<(&str, f64, f64)> =
+        lane.spans.iter().map(|span| (span.label.as_str(), span.from, span.to)).collect();
+    let expected = [
+        ("loading", 0.0, 0.25),
+        ("playing", 0.25, 1.0),
+        ("seeking", 1.0, 1.25),
+        ("playing", 1.25, 3.25),
+        ("stalled", 3.25, 4.25),
+        ("playing", 4.25, 5.0),
+        ("paused", 5.0, 5.5),
+        ("playing", 5.5, 7.25),
+    ];
+    assert_eq!(spans, expected);
+}
+
+#[test]
+fn session_with_seeks_is_no_input_of_p1203() {
+    let seek = json!([{ "start_s": 1.0, "end_s": 1.25, "from_s": 0.75, "to_s": 2.0 }]);
+    let error = read(&with("/seeks", Some(seek))).unwrap().p1203().unwrap_err();
+    assert!(error.starts_with("expected a session without seeks"), "{error}");
 }
 
 #[test]

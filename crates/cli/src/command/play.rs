@@ -297,7 +297,8 @@ fn write(folder: Folder, records: &[Record], page: &Page, made_by: &Provenance) 
     let result = output::pretty(&result(&sessions, made_by));
     let runs = made_by.id_column(summary::full(&sessions)).to_csv();
     if let [record] = records {
-        let (session, p1203) = (record.to_text(), output::pretty(&record.p1203()));
+        let session = record.to_text();
+        let p1203 = output::pretty(&record.p1203().expect("this player does not seek"));
         return folder.write(&[
             ("result.json", result.as_bytes()),
             ("session.json", session.as_bytes()),

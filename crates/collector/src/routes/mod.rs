@@ -244,7 +244,10 @@ impl Site {
                 None => missing(path),
             },
             ["api", "sessions", id, form @ ("p1203" | "csv")] => match self.record(id)? {
-                Some(record) if *form == "p1203" => json_answer(StatusCode::OK, &record.p1203()),
+                Some(record) if *form == "p1203" => match record.p1203() {
+                    Ok(input) => json_answer(StatusCode::OK, &input),
+                    Err(what) => error(StatusCode::CONFLICT, "no input of P.1203", &[what]),
+                },
                 Some(record) => text(StatusCode::OK, CSV, record.segments().to_csv()),
                 None => missing(path),
             },
