@@ -230,6 +230,22 @@ fn station_queue_includes_the_packet_on_the_medium() {
 }
 
 #[test]
+fn queue_of_a_wifi_station_in_time_includes_the_overhead_of_its_frames() {
+    let overhead = Duration::from_micros(300);
+    let queue = QueueLimit::Time(Duration::from_millis(100));
+    let station = StationConfig { queue, ..StationConfig::default() };
+    let mut cell = cell(&CellConfig { overhead, ..wifi(54) }, &[station]);
+    let accepted = (0..1000).filter(|&i| cell.push(ms(0), 0, 1500, i)).count();
+    let emptied = drain(&mut cell).last().map(|&(at, ..)| at.since(ms(0)));
+    // A packet is accepted while those before it take at most 100 ms.
+    let frame = overhead + mbps(54).time_for(Bytes::new(1500));
+    assert_eq!(emptied, Some(frame * accepted as u64));
+    assert!(
+        emptied > Some(Duration::from_millis(100)) && emptied <= Some(Duration::from_millis(100) + frame)
+    );
+}
+
+#[test]
 fn unknown_station_accepts_no_packets() {
     for config in [wifi(2), lte(2)] {
         let mut cell = cell(&config, &[]);
