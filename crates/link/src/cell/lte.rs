@@ -289,7 +289,7 @@ impl BlockFading {
                 Channel::OfCell => rate_at(self.peak, self.snr * gain).as_bps(),
                 Channel::LinkRate => {
                     let factor = libm::log1p(self.snr * gain) / libm::log1p(self.snr);
-                    (user.rate.as_bps() as f64 * factor) as u64
+                    ((user.rate.as_bps() as f64 * factor) as u64).min(self.peak.as_bps())
                 }
             };
         }
