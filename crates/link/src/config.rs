@@ -180,7 +180,7 @@ pub enum CellKind {
 
 /// Rayleigh block fading: every `coherence` a user's gain `g` is drawn anew, exponential with a mean
 /// of one. The user's rate is that of the SNR `snr g`, as for [`StationConfig::snr_db`]. With a link
-/// rate it is `link_rate * log2(1 + snr g) / log2(1 + snr)`.
+/// rate it is `link_rate * log2(1 + snr g) / log2(1 + snr)`, at most the cell's rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Fading {
     /// Coherence time; about `0.4 / doppler`, so 80 ms at walking pace and 2 GHz, 5 ms in a car.

@@ -24,7 +24,8 @@ fn calibrated_cases_match_and_predictions_hold() {
     }
     // The report says no to the same rows.
     let failed = |claims: Vec<Claim>| {
-        claims.into_iter().filter(|claim| !claim.holds).map(|claim| claim.prediction).collect::<Vec<_>>()
+        let failed = claims.into_iter().filter(|claim| claim.holds == Some(false));
+        failed.map(|claim| claim.prediction).collect::<Vec<_>>()
     };
     assert_eq!(failed(result.figures_of_two_streams().claims()), NOT_HELD);
     assert_eq!(failed(result.figures_of_table_one().claims()), NOT_HELD_BY_TABLE_ONE);

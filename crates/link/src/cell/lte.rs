@@ -59,7 +59,7 @@ impl<T: Clone> Lte<T> {
     pub(super) fn new(config: &CellConfig, attached: &[CellStation], seed: Seed) -> Self {
         let loads = Loads::new(&config.others, seed);
         let stations: Vec<Station<T>> =
-            (0..).zip(attached).map(|(i, s)| Station::new(s, config.rate, i)).collect();
+            (0..).zip(attached).map(|(i, s)| Station::new(s, config.rate, Duration::ZERO, i)).collect();
         let user = |rate: Bitrate, channel, seed: Seed| User {
             rate,
             channel,
@@ -289,7 +289,7 @@ impl BlockFading {
                 Channel::OfCell => rate_at(self.peak, self.snr * gain).as_bps(),
                 Channel::LinkRate => {
                     let factor = libm::log1p(self.snr * gain) / libm::log1p(self.snr);
-                    (user.rate.as_bps() as f64 * factor) as u64
+                    ((user.rate.as_bps() as f64 * factor) as u64).min(self.peak.as_bps())
                 }
             };
         }

@@ -14,6 +14,8 @@ pub(super) struct Station<T> {
     limit: QueueLimit,
     /// Rate of the medium while this station transmits.
     pub(super) rate: Bitrate,
+    /// Time on the medium of each packet, beside that of its bytes.
+    overhead: Duration,
     queue: VecDeque<(u32, T)>,
     queue_bytes: u64,
     /// End, packets and bytes of the current transmission.
@@ -24,7 +26,7 @@ pub(super) struct Station<T> {
 
 impl<T: Clone> Station<T> {
     /// Creates station `index` of a cell.
-    pub(super) fn new(station: &CellStation, cell_rate: Bitrate, index: usize) -> Self {
+    pub(super) fn new(station: &CellStation, cell_rate: Bitrate, overhead: Duration, index: usize) -> Self {
         let config = &station.config;
         let propagation = PropagationConfig {
             delay: config.delay,
@@ -36,6 +38,7 @@ impl<T: Clone> Station<T> {
         Self {
             limit: config.queue,
             rate: config.rate(cell_rate),
+            overhead,
             queue: VecDeque::new(),
             queue_bytes: 0,
             transmitting: (Instant::ZERO, 0, 0),
@@ -57,10 +60,11 @@ impl<T: Clone> Station<T> {
     pub(super) fn push(&mut self, now: Instant, size: u32, item: T) -> bool {
         self.stats.pushed += 1;
         let bytes = self.queued_bytes(now);
+        let packets = self.queued_packets(now);
         let full = match self.limit {
-            QueueLimit::Packets(max) => self.queued_packets(now) >= max as usize,
+            QueueLimit::Packets(max) => packets >= max as usize,
             QueueLimit::Bytes(max) => bytes + u64::from(size) > max.get(),
-            QueueLimit::Time(max) => bytes > 0 && self.rate.time_for(Bytes::new(bytes)) > max,
+            QueueLimit::Time(max) => packets > 0 && self.airtime(packets, bytes) > max,
             QueueLimit::Unlimited => false,
         };
         if full {
@@ -71,6 +75,11 @@ impl<T: Clone> Station<T> {
         self.queue_bytes += u64::from(size);
         self.queue.push_back((size, item));
         true
+    }
+
+    /// Transmission time of queued packets if the station had the medium to itself.
+    fn airtime(&self, packets: usize, bytes: u64) -> Duration {
+        self.rate.time_for(Bytes::new(bytes)) + self.overhead * packets as u64
     }
 
     /// Returns the size of the next packet to transmit.

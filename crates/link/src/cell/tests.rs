@@ -206,6 +206,15 @@ fn rate_of_a_fading_user_has_the_best_channel_as_its_limit() {
 }
 
 #[test]
+fn fading_users_with_a_link_rate_have_the_best_channel_as_their_limit() {
+    // At this ratio the channel of the best of twenty users is several times the mean channel.
+    let config = CellConfig { fading: Some(Fading { snr_db: -10.0, ..Fading::default() }), ..lte(20) };
+    let station = StationConfig { link_rate: Some(mbps(15)), ..StationConfig::default() };
+    let total: f64 = backlogged(&mut cell(&config, &vec![station; 20]), 20, 20).iter().sum();
+    assert!(total > 15.0 && total <= 20.0, "{total}");
+}
+
+#[test]
 fn slow_wifi_station_slows_the_others() {
     let slow = StationConfig { link_rate: Some(mbps(1)), ..StationConfig::default() };
     let mut cell = cell(&wifi(11), &[StationConfig::default(), slow]);
@@ -227,6 +236,22 @@ fn station_queue_includes_the_packet_on_the_medium() {
         assert_eq!(drain(&mut cell).len(), 3);
         assert_eq!(cell.queued_packets(ms(18), 0), 0);
     }
+}
+
+#[test]
+fn queue_of_a_wifi_station_in_time_includes_the_overhead_of_its_frames() {
+    let overhead = Duration::from_micros(300);
+    let queue = QueueLimit::Time(Duration::from_millis(100));
+    let station = StationConfig { queue, ..StationConfig::default() };
+    let mut cell = cell(&CellConfig { overhead, ..wifi(54) }, &[station]);
+    let accepted = (0..1000).filter(|&i| cell.push(ms(0), 0, 1500, i)).count();
+    let emptied = drain(&mut cell).last().map(|&(at, ..)| at.since(ms(0)));
+    // A packet is accepted while those before it take at most 100 ms.
+    let frame = overhead + mbps(54).time_for(Bytes::new(1500));
+    assert_eq!(emptied, Some(frame * accepted as u64));
+    assert!(
+        emptied > Some(Duration::from_millis(100)) && emptied <= Some(Duration::from_millis(100) + frame)
+    );
 }
 
 #[test]
@@ -279,7 +304,8 @@ fn unequal_lte_users_share_time_equally() {
     let rates = [40, 20, 5];
     let station = |rate| StationConfig { link_rate: Some(mbps(rate)), ..StationConfig::default() };
     for fading in [None, Some(Fading::default())] {
-        let mut cell = cell(&CellConfig { fading, ..lte(40) }, &rates.map(station));
+        // The best channel of the cell, 80 Mbit/s, is above all that they reach.
+        let mut cell = cell(&CellConfig { fading, ..lte(80) }, &rates.map(station));
         let shares = backlogged(&mut cell, 3, 60);
         let times: Vec<f64> = shares.iter().zip(rates).map(|(s, r)| s / r as f64).collect();
         let mean = times.iter().sum::<f64>() / 3.0;

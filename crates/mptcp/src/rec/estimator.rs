@@ -155,7 +155,7 @@ impl Estimator {
     pub(crate) fn expire(&mut self, now: Instant) {
         if self.state_ends.is_some_and(|at| at <= now) {
             self.state_ends = None;
-            let event = if self.state == State::Gap { Event::Silence } else { Event::RoundTrip };
+            let event = if self.state == State::Gap { Event::Timeout } else { Event::RoundTrip };
             self.step(now, event);
         }
         if self.feedback.is_some_and(|at| at <= now) {
@@ -362,6 +362,8 @@ mod tests {
         e.on_packet(at(21), packet(false), None);
         assert_eq!(e.state(), State::Avoidance);
         e.on_packet(at(22), packet(true), None);
+        // Another packet beyond the missing one does not restart the timer.
+        e.on_packet(at(200), packet(true), None);
         // RTO: the round trip and four times half of it (RFC 6298).
         e.expire(at(22 + 299));
         assert_eq!(e.state(), State::Gap);

@@ -18,7 +18,7 @@ pub enum State {
     Gap,
     /// FR: a loss was found; the window stays halved for a round trip.
     FastRecovery,
-    /// TO: a loss, and no packet after it.
+    /// TO: a loss, and too few packets after it within a retransmission timeout.
     Timeout,
 }
 
@@ -40,8 +40,8 @@ pub enum Event {
     },
     /// Three packets beyond the missing one have arrived: it is lost (RFC 5681).
     Loss,
-    /// No packet has arrived for a retransmission timeout.
-    Silence,
+    /// A retransmission timeout has passed since the first packet beyond a missing one.
+    Timeout,
     /// A round trip has passed since the state was entered.
     RoundTrip,
 }
@@ -67,7 +67,7 @@ impl State {
             (Self::Gap, Event::Closed { below: true }) => Self::SlowStart,
             (Self::Gap, Event::Closed { below: false }) => Self::Avoidance,
             (Self::Gap, Event::Loss) => Self::FastRecovery,
-            (Self::Gap, Event::Silence) => Self::Timeout,
+            (Self::Gap, Event::Timeout) => Self::Timeout,
             (Self::FastRecovery, Event::RoundTrip) => Self::AvoidanceReady,
             (Self::Timeout, Event::Packet) => Self::SlowStartReady,
             _ => return None,

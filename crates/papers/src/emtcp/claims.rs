@@ -32,8 +32,8 @@ pub struct Claim {
     pub target: String,
     /// The model's value.
     pub measured: String,
-    /// Whether the model's value is within the tolerance.
-    pub holds: bool,
+    /// Whether the model's value is within the tolerance; `None` if the runs are too few to tell.
+    pub holds: Option<bool>,
 }
 
 /// Figures of cases 3 and 4 and of the sweep for one model.
@@ -118,13 +118,13 @@ impl Figures {
                     printed.throughput_mbps
                 ),
                 measured: format!("{:.3} Mbit/s, {throughput:+.1} %", self.throughput_mbps[i]),
-                holds: throughput.abs() <= THROUGHPUT_TOLERANCE_PERCENT,
+                holds: Some(throughput.abs() <= THROUGHPUT_TOLERANCE_PERCENT),
             },
             Claim {
                 prediction: format!("energy rate of {name}"),
                 target: format!("within {ENERGY_TOLERANCE_PERCENT:.0} % of {} W", printed.energy_rate_w),
                 measured: format!("{:.3} W, {energy:+.1} %", self.energy_rate_w[i]),
-                holds: energy.abs() <= ENERGY_TOLERANCE_PERCENT,
+                holds: Some(energy.abs() <= ENERGY_TOLERANCE_PERCENT),
             },
         ]
     }
@@ -140,13 +140,13 @@ impl Figures {
                     mptcp.psnr_sd_db, mptcp.psnr_db
                 ),
                 measured: format!("{}, {:.1} dB", level(self.psnr_db[0]).name(), self.psnr_db[0]),
-                holds: (self.psnr_db[0] - mptcp.psnr_db).abs() <= mptcp.psnr_sd_db,
+                holds: Some((self.psnr_db[0] - mptcp.psnr_db).abs() <= mptcp.psnr_sd_db),
             },
             Claim {
                 prediction: "quality of eMTCP".into(),
                 target: level(emtcp.psnr_db).name().into(),
                 measured: format!("{}, {:.1} dB", level(self.psnr_db[1]).name(), self.psnr_db[1]),
-                holds: level(self.psnr_db[1]) == level(emtcp.psnr_db),
+                holds: Some(level(self.psnr_db[1]) == level(emtcp.psnr_db)),
             },
         ]
     }
@@ -157,11 +157,10 @@ impl Figures {
             prediction: prediction.into(),
             target: format!("within {SAVING_TOLERANCE_POINTS:.0} points of {printed:.1} %"),
             measured: format!("{ours:.1} %"),
-            holds: (ours - printed).abs() <= SAVING_TOLERANCE_POINTS,
+            holds: Some((ours - printed).abs() <= SAVING_TOLERANCE_POINTS),
         };
         let saving = -difference_percent(emtcp.energy_rate_w, mptcp.energy_rate_w);
         let gain = difference_percent(emtcp.lifespan_s, mptcp.lifespan_s);
-        let change = self.throughput_change;
         [
             points(SAVING, self.saving_percent(), saving),
             points(
@@ -172,8 +171,8 @@ impl Figures {
             Claim {
                 prediction: LOSS.into(),
                 target: "loses, printed 2.1 %".into(),
-                measured: format!("{:+.2} % ± {:.2}", change.mean, change.ci95),
-                holds: change.mean + change.ci95 < 0.0,
+                measured: shown(self.throughput_change, 2),
+                holds: is_fall(self.throughput_change),
             },
         ]
     }
@@ -191,16 +190,27 @@ impl Figures {
                     percent(BEST_SHARE)
                 ),
                 measured: format!("{:.0} %", percent(self.best_share)),
-                holds: (low..=high).contains(&self.best_share),
+                holds: Some((low..=high).contains(&self.best_share)),
             },
             Claim {
                 prediction: FALL.into(),
                 target: "falls up to a share of 100 %".into(),
-                measured: format!("{:+.1} % ± {:.1}", self.fall.mean, self.fall.ci95),
-                holds: self.fall.mean + self.fall.ci95 < 0.0,
+                measured: shown(self.fall, 1),
+                holds: is_fall(self.fall),
             },
         ]
     }
+}
+
+/// The change, with its interval if there is one.
+fn shown(change: Estimate, decimals: usize) -> String {
+    let mean = format!("{:+.decimals$} %", change.mean);
+    if change.ci95.is_finite() { format!("{mean} ± {:.decimals$}", change.ci95) } else { mean }
+}
+
+/// Whether the whole interval is below zero; `None` without an interval, as for a single run.
+fn is_fall(change: Estimate) -> Option<bool> {
+    change.ci95.is_finite().then_some(change.mean + change.ci95 < 0.0)
 }
 
 /// Table of claims.
@@ -210,13 +220,39 @@ pub(super) fn table(title: impl Into<String>, claims: Vec<Claim>) -> Table {
         .column(Column::text("holds"))
         .column(Column::text("measured").key("found"))
         .column(Column::text("target").key("wanted"));
-    claims.into_iter().fold(table, |table, claim| {
-        let answer = Cell::text(if claim.holds { "yes" } else { "no" }).good_if(claim.holds);
+    let any_open = claims.iter().any(|claim| claim.holds.is_none());
+    let table = claims.into_iter().fold(table, |table, claim| {
+        let verdict = |holds| Cell::text(if holds { "yes" } else { "no" }).good_if(holds);
+        let answer = claim.holds.map_or_else(|| Cell::text("open"), verdict);
         table.row(Row::new([
             Cell::text(claim.prediction),
             answer,
             Cell::text(claim.measured),
             Cell::text(claim.target),
         ]))
-    })
+    });
+    if any_open { table.note("Open: a single run has no confidence interval.") } else { table }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use report::TextStyle;
+
+    #[test]
+    fn claims_about_changes_are_open_without_an_interval() {
+        let single = |percent| Estimate::new(percent, f64::NAN);
+        let figures = Figures {
+            throughput_mbps: [1.6, 1.5],
+            energy_rate_w: [0.5, 0.45],
+            psnr_db: [40.0, 40.0],
+            throughput_change: single(-1.6),
+            best_share: BEST_SHARE,
+            fall: single(-3.25),
+        };
+        let text = table("claims", figures.claims()).to_text(TextStyle::PLAIN);
+        assert_eq!(text.matches("open").count(), 2, "{text}");
+        assert!(text.contains("no confidence interval"), "{text}");
+        assert!(text.contains("-1.60 %") && text.contains("-3.2 %") && !text.contains("NaN"), "{text}");
+    }
 }

@@ -144,11 +144,11 @@ pub(super) fn combinations(families: &[Family], cases: &[CaseResult]) -> Vec<Com
 impl Combination {
     /// Number of printed figures that hold.
     pub fn held(&self) -> usize {
-        self.claims.iter().filter(|claim| claim.holds).count()
+        self.claims.iter().filter(|claim| claim.holds == Some(true)).count()
     }
 
     /// Whether the figure with this name holds.
     pub(super) fn meets(&self, prediction: &str) -> bool {
-        self.claims.iter().any(|claim| claim.prediction == prediction && claim.holds)
+        self.claims.iter().any(|claim| claim.prediction == prediction && claim.holds == Some(true))
     }
 }

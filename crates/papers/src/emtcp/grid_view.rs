@@ -19,7 +19,7 @@ fn stream_name(stream: Stream) -> &'static str {
 impl Combination {
     fn row(&self, first: &str) -> Row {
         let figures = &self.figures;
-        let failed = (1..).zip(&self.claims).filter(|(_, claim)| !claim.holds);
+        let failed = (1..).zip(&self.claims).filter(|(_, claim)| claim.holds == Some(false));
         let failed: Vec<String> = failed.map(|(number, _): (u32, _)| number.to_string()).collect();
         Row::new([
             Cell::text(first),

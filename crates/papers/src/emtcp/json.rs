@@ -111,8 +111,7 @@ fn prediction(case: &str, claim: &Claim) -> Value {
 
 fn combination(combination: &Combination) -> Value {
     let figures = &combination.figures;
-    let failed =
-        combination.claims.iter().filter(|claim| !claim.holds).map(|claim| claim.prediction.as_str());
+    let failed = combination.claims.iter().filter(|claim| claim.holds == Some(false));
     json!({
         "transport": combination.stream.id(),
         "division": combination.stream.actuator().name(),
@@ -126,7 +125,7 @@ fn combination(combination: &Combination) -> Value {
         "best_share": number(figures.best_share),
         "fall_percent": estimate(figures.fall),
         "held": combination.held(),
-        "not_held": failed.collect::<Vec<_>>(),
+        "not_held": failed.map(|claim| claim.prediction.as_str()).collect::<Vec<_>>(),
     })
 }
 

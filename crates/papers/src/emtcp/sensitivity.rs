@@ -95,19 +95,12 @@ fn chosen_rows(cases: &[CaseResult]) -> Vec<Sensitivity> {
     ]
 }
 
-/// Cases 3 and 4 under other base shares of power. Energy is linear in the bytes received, so that
-/// the measured rates suffice and nothing runs again.
+/// Cases 3 and 4 under each base share of power, with powers fitted to these runs of cases 1 and 2.
+/// Energy is linear in the bytes received, so that the measured rates suffice and nothing runs again.
 fn base_shares(cases: &[CaseResult], sweep: &[SweepPoint]) -> Vec<Sensitivity> {
     let row = |share: f64| {
         let powers = Powers::fitted(cases, share);
-        let chosen = share == BASE_SHARE;
-        let energy_rate = |result: &CaseResult| {
-            if chosen {
-                result.energy_rate_w.mean
-            } else {
-                mean_over(&result.runs, |run| powers.energy_rate_w(run))
-            }
-        };
+        let energy_rate = |result: &CaseResult| mean_over(&result.runs, |run| powers.energy_rate_w(run));
         let efficiency = |point: &SweepPoint| point.result.throughput_mbps.mean / energy_rate(&point.result);
         let best = sweep.iter().max_by(|a, b| efficiency(a).total_cmp(&efficiency(b)));
         let pair = |case: Case| {
@@ -117,7 +110,7 @@ fn base_shares(cases: &[CaseResult], sweep: &[SweepPoint]) -> Vec<Sensitivity> {
         Sensitivity {
             group: BASE_SHARE_GROUP,
             choice: format!("{:.0} %", share * 100.0),
-            chosen,
+            chosen: share == BASE_SHARE,
             mptcp: pair(Case::Mptcp),
             emtcp: pair(Case::Emtcp),
             best_share: best.map(|point| point.share),
@@ -173,7 +166,7 @@ impl Reproduction {
         table
             .note(format!(
                 "{} seeds for each alternative. The base share needs no other runs, because energy is linear in the \
-                 bytes received. For each timing of the Wi-Fi cell, the rate of the other sinks is fitted again to \
+                 bytes received; the powers of each are fitted to these runs of cases 1 and 2. For each timing of the Wi-Fi cell, the rate of the other sinks is fitted again to \
                  case 1.",
                 self.sweep_seeds
             ))
@@ -181,5 +174,44 @@ impl Reproduction {
                 "Two streams: the application offers 1 Mbit/s to each interface, which follows from the paper’s \
                  11 Mbit/s for ten sinks. The other schedulers send the next data on any path with a free window.",
             )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::calibration::Calibration;
+    use super::super::model::Stream;
+    use super::*;
+
+    fn case(case: Case, wifi_mbps: f64, lte_mbps: f64) -> CaseResult {
+        let run = Measured {
+            throughput_mbps: wifi_mbps + lte_mbps,
+            // Not that of the fitted powers, as with seeds other than those of the fit.
+            energy_rate_w: 0.6,
+            measured_rate_w: 1.0,
+            wifi_mbps,
+            lte_mbps,
+            wifi_wire_mbps: wifi_mbps,
+            lte_wire_mbps: lte_mbps,
+            goodput_mbps: vec![1.0; 60],
+            policy_changes: 0,
+        };
+        CaseResult::new(case, Stream::TwoStreams, &Calibration::shipped(), vec![run])
+    }
+
+    #[test]
+    fn energy_rates_are_linear_in_the_base_share() {
+        let cases = [
+            case(Case::TcpWifi, 0.9, 0.0),
+            case(Case::TcpLte, 0.0, 1.0),
+            case(Case::Mptcp, 0.7, 0.8),
+            case(Case::Emtcp, 0.8, 0.6),
+        ];
+        let rows = base_shares(&cases, &[]);
+        let [first, last] = [0, rows.len() - 1].map(|i| rows[i].mptcp.1);
+        for (row, share) in rows.iter().zip(BASE_SHARES) {
+            let expected = first + (last - first) * share;
+            assert!((row.mptcp.1 - expected).abs() < 1e-5, "{}: {}, {expected}", row.choice, row.mptcp.1);
+        }
     }
 }

@@ -21,7 +21,8 @@ pub struct Calibration {
     pub wifi: RateProcess,
     /// Rate of the LTE link.
     pub lte: RateProcess,
-    /// Coupling of the two links: see [`process::draw_pair`].
+    /// Coupling of the rates of change while both links are in the same state: see
+    /// [`process::draw_pair`].
     pub coupling: f64,
     /// Maximum buffer of the player.
     pub buffer: Duration,
@@ -59,7 +60,7 @@ static KEYS: [Key; 14] = [
     number("lte_good_s", 0.1, 1000.0, "Mean duration of its good state."),
     number("lte_bad_s", 0.1, 1000.0, "Mean duration of its bad state."),
     number("lte_spread", 0.0, 2.0, "Spread of its rates between runs."),
-    number("coupling", 0.0, 1.0, "Share of the state changes that both links make together."),
+    number("coupling", 0.0, 1.0, "Coupling of the links' rates of change in a common state."),
     number("buffer_s", 2.0, 1000.0, "Maximum buffer of the player."),
     number("startup_s", 0.0, 100.0, "Buffer at which playback starts."),
     number("resume_s", 0.0, 100.0, "Buffer at which playback resumes after a stall."),
@@ -156,7 +157,7 @@ impl Calibration {
             "wifi_good_mbps" => {
                 Some("Each link: rates of its two states, their mean durations, and the spread between runs.")
             }
-            "coupling" => Some("Share of the state changes that both links make together."),
+            "coupling" => Some("Coupling of the links' rates of change while both are in the same state."),
             "buffer_s" => Some(
                 "The player: its maximum buffer, and the buffer for the start and for the end of a stall.",
             ),

@@ -14,7 +14,7 @@ use mptcp::SchedulerKind;
 use policy::PolicyConfig;
 use report::{Axis, Bars, Cell, Column, Estimate, Page, Row, Section, Table};
 use serde_json::{Value, json};
-use sim::{Experiment, Protocol};
+use sim::Experiment;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use traffic::{Kind, TrafficConfig};
@@ -44,7 +44,7 @@ pub fn plans(calibration: &Calibration, seeds: u64, policies: &[PolicyConfig]) -
 }
 
 fn for_kernel(experiment: Experiment) -> Experiment {
-    let mut experiment = with_linux_mptcp(experiment, None);
+    let mut experiment = with_linux_endpoints(experiment, None);
     for traffic in &mut experiment.traffic {
         if let Kind::Video(video) = &traffic.kind {
             let video = Video { wait: Duration::ZERO, ..(**video).clone() };
@@ -55,14 +55,10 @@ fn for_kernel(experiment: Experiment) -> Experiment {
     experiment
 }
 
-/// The experiment with Linux's MPTCP: its own scheduler, no opportunistic retransmission or
-/// penalisation. `send_buffer` limits the server's send buffer.
-fn with_linux_mptcp(mut experiment: Experiment, send_buffer: Option<Bytes>) -> Experiment {
-    if experiment.transport.protocol == Protocol::Mptcp {
-        let config = &mut experiment.transport.config;
-        (config.scheduler, config.opportunistic, config.penalise) =
-            (SchedulerKind::Linux.into(), false, false);
-    }
+/// The experiment with endpoints of Linux: the preset `linux`, without the settings of MPTCP 0.9.
+/// `send_buffer` limits the server's send buffer.
+fn with_linux_endpoints(mut experiment: Experiment, send_buffer: Option<Bytes>) -> Experiment {
+    experiment.transport.config = mptcp::Config::linux();
     if let Some(most) = send_buffer {
         experiment.transport.config.send_buffer = most.get();
     }
@@ -85,7 +81,7 @@ pub struct LinuxSetup {
 pub struct KernelReproduction {
     /// Simulation of the paper's test bed with MPTCP 0.9.
     pub simulated: Reproduction,
-    /// Simulation with the MPTCP of Linux.
+    /// Simulation with endpoints of Linux.
     pub simulated_linux: Reproduction,
     /// Runs on the kernel.
     pub kernel: Reproduction,
@@ -114,7 +110,7 @@ impl KernelReproduction {
         };
         Self {
             simulated: simulated(&|experiment| experiment),
-            simulated_linux: simulated(&|experiment| with_linux_mptcp(experiment, linux.send_buffer)),
+            simulated_linux: simulated(&|experiment| with_linux_endpoints(experiment, linux.send_buffer)),
             kernel: Reproduction::new(seeds, calibration, plans, runs),
             linux,
             pages: Vec::new(),
@@ -426,6 +422,15 @@ mod tests {
         assert_eq!(json["kernel"], json["simulated"]);
         assert_eq!(json["kernel"]["rows"].as_array().map(Vec::len), Some(6));
         assert!(both.page().to_html().contains("Linux 6.1"));
+    }
+
+    #[test]
+    fn simulated_linux_has_endpoints_of_linux() {
+        for setup in linux_setups() {
+            let experiment = model::experiment(&setup, Clip::FourK, &Calibration::shipped(), 1);
+            let linux = with_linux_endpoints(experiment, None);
+            assert_eq!(linux.transport.config, mptcp::Config::linux());
+        }
     }
 
     #[test]

@@ -32,24 +32,23 @@ const MIN_MBPS: f64 = 0.05;
 /// Minimum length of an interval, so that no two steps have the same time.
 const MIN_INTERVAL_S: f64 = 1e-3;
 
-impl RateProcess {
-    /// Time average of the rate over these runs, in Mbit/s, and its coefficient of variation.
-    pub fn mean_and_variation(&self, length: Duration, runs: impl Iterator<Item = Seed>) -> (f64, f64) {
-        let (mut time, mut sum, mut squares) = (0.0, 0.0, 0.0);
-        for seed in runs {
-            let steps = self.draw(length, seed);
-            let ends = steps.iter().skip(1).map(|&(at, _)| at).chain([Instant::ZERO + length]);
-            for (&(from, rate), to) in steps.iter().zip(ends) {
-                let (mbps, span) = (rate.as_mbps(), to.since(from).as_secs_f64());
-                time += span;
-                sum += mbps * span;
-                squares += mbps * mbps * span;
-            }
+/// Time average of the rate over runs of this length, in Mbit/s, and its coefficient of variation.
+pub fn mean_and_variation(length: Duration, runs: impl Iterator<Item = Steps>) -> (f64, f64) {
+    let (mut time, mut sum, mut squares) = (0.0, 0.0, 0.0);
+    for steps in runs {
+        let ends = steps.iter().skip(1).map(|&(at, _)| at).chain([Instant::ZERO + length]);
+        for (&(from, rate), to) in steps.iter().zip(ends) {
+            let (mbps, span) = (rate.as_mbps(), to.since(from).as_secs_f64());
+            time += span;
+            sum += mbps * span;
+            squares += mbps * mbps * span;
         }
-        let mean = sum / time;
-        (mean, (squares / time - mean * mean).max(0.0).sqrt() / mean)
     }
+    let mean = sum / time;
+    (mean, (squares / time - mean * mean).max(0.0).sqrt() / mean)
+}
 
+impl RateProcess {
     /// Draws one run.
     pub fn draw(&self, length: Duration, seed: Seed) -> Steps {
         let mut rng = seed.rng("rate");
@@ -125,10 +124,10 @@ mod tests {
     fn drawn_rates_have_the_mean_variation_and_durations_of_the_process() {
         let length = Duration::from_secs(100_000);
         // Two thirds of the time at 20, one third at 2: the variance is 324 * 2 / 9.
-        let (mean, variation) = PLAIN.mean_and_variation(length, [Seed::new(1)].into_iter());
+        let steps = PLAIN.draw(length, Seed::new(1));
+        let (mean, variation) = mean_and_variation(length, [steps.clone()].into_iter());
         assert!((mean - 14.0).abs() < 0.2, "{mean}");
         assert!((variation - 72.0_f64.sqrt() / 14.0).abs() < 0.02, "{variation}");
-        let steps = PLAIN.draw(length, Seed::new(1));
         assert_eq!(steps[0].0, Instant::ZERO);
         assert!(steps.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 != pair[1].1));
         // A cycle of both states takes 4.5 s: about 22,000 cycles.

@@ -4,6 +4,7 @@ use super::calibration::Calibration;
 use super::measure::{Run, mean_stall};
 use super::model::{self, Setup, with_queue};
 use super::paper::{Access, Clip};
+use super::process::mean_and_variation;
 use super::variants::{Model, Variants, printed_setups};
 use core::ops::ControlFlow;
 use experiments::parallel;
@@ -12,7 +13,10 @@ use policy::PolicyConfig;
 use qoe::MOS_UNIT;
 use report::Estimate;
 use std::num::NonZeroUsize;
-use units::Duration;
+use units::{Duration, Seed};
+
+/// Length of a session over which the report gives the rates of the links.
+const TYPICAL_SESSION: Duration = Duration::from_secs(100);
 
 /// Size and parameters of the reproduction.
 #[derive(Debug, Clone)]
@@ -245,8 +249,37 @@ impl Reproduction {
     /// Mean rate of a link over all seeds and a typical session time, in Mbit/s, and its
     /// coefficient of variation.
     pub fn rate(&self, access: Access) -> (f64, f64) {
-        let name = if access == Access::Lte { "lte" } else { "wifi" };
-        let seeds = (1..=self.seeds).map(|seed| units::Seed::new(seed).derive(name));
-        self.calibration.process(access).mean_and_variation(Duration::from_secs(100), seeds)
+        let runs = (1..=self.seeds).map(|seed| {
+            let [wifi, lte] = self.calibration.draw(TYPICAL_SESSION, Seed::new(seed));
+            if access == Access::Lte { lte } else { wifi }
+        });
+        mean_and_variation(TYPICAL_SESSION, runs)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use link::{LinkConfig, Rate};
+    use sim::Hop;
+    use units::Instant;
+
+    #[test]
+    fn mean_rates_are_those_of_the_links_that_are_run() {
+        let calibration = Calibration::shipped();
+        let result = Reproduction::new(2, calibration, &[], []);
+        for (path, access) in [Access::Wifi, Access::Lte].into_iter().enumerate() {
+            let runs = (1..=2).map(|seed| {
+                let setup = Setup::plain(access, mptcp::SchedulerKind::MinRtt);
+                let experiment = model::experiment(&setup, Clip::FourK, &calibration, seed);
+                let Hop::Link(LinkConfig { rate: Rate::Steps(steps), .. }) = &experiment.paths[path].down
+                else {
+                    panic!("a link in steps")
+                };
+                let end = Instant::ZERO + TYPICAL_SESSION;
+                steps.iter().copied().filter(|&(at, _)| at < end).collect()
+            });
+            assert_eq!(result.rate(access), mean_and_variation(TYPICAL_SESSION, runs));
+        }
     }
 }

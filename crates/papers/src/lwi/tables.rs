@@ -217,8 +217,8 @@ impl Reproduction {
         let bounds = self.calibration.at_bounds();
         table.note(format!(
             "The rate alternates between two states with exponential durations of these means. A log-normal factor \
-             scales the rates of each run; the run spread is the standard deviation of its logarithm. Coupling, the share \
-             of state changes that both links make together: {coupling}. The player buffers at most {} s, starts at {} s of \
+             scales the rates of each run; the run spread is the standard deviation of its logarithm. Coupling of \
+             the rates of change while both links are in the same state: {coupling}. The player buffers at most {} s, starts at {} s of \
              buffer, and resumes after a stall at {} s. Fitted values at a bound of the fit: {}.",
             seconds(buffer),
             seconds(startup),

@@ -101,7 +101,8 @@ pub(super) static DIRECTION: Table = Table {
             name: "link_rate",
             shape: POSITIVE_RATE,
             need: Absent("the cell's rate"),
-            doc: "With `cell`: rate of the medium while this station sends.",
+            doc: "With `cell`: rate of the medium while this station sends. With `fading` it is that of \
+                  the mean channel, and a better channel gives at most `rate` of the cell.",
             example: "\"6Mbps\"",
         },
     ],
