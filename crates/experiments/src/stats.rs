@@ -33,9 +33,26 @@ pub fn estimate(values: &[f64]) -> Estimate {
     Estimate::of(values)
 }
 
+/// Difference of the means of pairs, the second from the first, in percent of the magnitude of the
+/// first; NaN if the first is zero.
+///
+/// The mean of the first values is an estimate too, so that the interval is that of a ratio of means
+/// by the delta method: from the residuals `second - ratio * first`.
+pub fn relative_difference(pairs: &[(f64, f64)]) -> Estimate {
+    let (firsts, seconds): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
+    let (first, second) = (mean(&firsts), mean(&seconds));
+    if first == 0.0 {
+        return Estimate::exact(f64::NAN);
+    }
+    let percent = 100.0 / first.abs();
+    let residuals: Vec<f64> = pairs.iter().map(|(a, b)| percent * (b - a * second / first)).collect();
+    Estimate::new(percent * (second - first), estimate(&residuals).ci95)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use units::Seed;
 
     #[test]
     fn interval_of_five_values_matches_hand_computation() {
@@ -44,6 +61,27 @@ mod tests {
         assert_eq!(estimate.mean, 3.0);
         assert!((estimate.ci95 - 2.776 * (2.5_f64).sqrt() / 5.0_f64.sqrt()).abs() < 1e-12);
         assert!(super::estimate(&[1.0]).ci95.is_nan());
+    }
+
+    #[test]
+    fn interval_of_a_relative_difference_has_its_coverage() {
+        const TRIALS: usize = 4000;
+        let mut rng = Seed::new(1).rng("relative difference");
+        let covered = (0..TRIALS).filter(|_| {
+            let mut pair = || (10.0 + 2.0 * rng.normal(), 20.0 + 2.0 * rng.normal());
+            let pairs: Vec<(f64, f64)> = (0..10).map(|_| pair()).collect();
+            let Estimate { mean, ci95 } = relative_difference(&pairs);
+            (mean - 100.0).abs() <= ci95
+        });
+        let coverage = covered.count() as f64 / TRIALS as f64;
+        assert!((0.93..0.97).contains(&coverage), "{coverage}");
+    }
+
+    #[test]
+    fn relative_difference_of_a_constant_ratio_is_exact() {
+        assert_eq!(relative_difference(&[(1.0, 2.0), (3.0, 6.0)]), Estimate::new(100.0, 0.0));
+        assert_eq!(relative_difference(&[(-4.0, -2.0), (-4.0, -2.0)]), Estimate::new(50.0, 0.0));
+        assert!(relative_difference(&[(0.0, 1.0)]).mean.is_nan());
     }
 
     #[test]

@@ -260,21 +260,23 @@ impl Comparison {
     /// value is a positive difference from a negative mean too. Differences are paired by seed,
     /// because the runs of one seed have the same random events.
     fn difference(&self, metric: &Metric, case: usize) -> Estimate {
-        let pairs: Vec<(f64, f64)> = self.cases[0]
-            .outcomes
-            .iter()
-            .zip(&self.cases[case].outcomes)
-            .filter_map(|(first, other)| {
-                Some((first.as_ref()?.value(metric)?, other.as_ref()?.value(metric)?))
-            })
-            .collect();
-        let first: Vec<f64> = pairs.iter().map(|(first, _)| *first).collect();
-        let mean = crate::stats::mean(&first);
-        if mean == 0.0 {
-            return Estimate::exact(f64::NAN);
-        }
-        let percent: Vec<f64> =
-            pairs.iter().map(|(first, other)| 100.0 * (other - first) / mean.abs()).collect();
-        crate::stats::estimate(&percent)
+        crate::stats::relative_difference(&self.pairs(metric, case))
+    }
+
+    /// Whether chance explains the difference of a case from the first, by a paired t-test at 5 %.
+    fn is_insignificant(&self, metric: &Metric, case: usize) -> bool {
+        let pairs = self.pairs(metric, case);
+        let differences: Vec<f64> = pairs.iter().map(|(first, other)| other - first).collect();
+        let Estimate { mean, ci95 } = crate::stats::estimate(&differences);
+        !self.repeats && mean.abs() <= ci95
+    }
+
+    /// Values of the first case and of another, for each seed with both.
+    fn pairs(&self, metric: &Metric, case: usize) -> Vec<(f64, f64)> {
+        let runs = self.cases[0].outcomes.iter().zip(&self.cases[case].outcomes);
+        runs.filter_map(|(first, other)| {
+            Some((first.as_ref()?.value(metric)?, other.as_ref()?.value(metric)?))
+        })
+        .collect()
     }
 }

@@ -11,6 +11,8 @@ use report::{Badge, Cell, Column, Estimate, Row, Table, Tone};
 const MAX_METRICS: usize = 4;
 /// Mark of a mean with a wide interval.
 const WIDE_MARK: &str = "*";
+/// Mark of a difference that chance explains.
+const INSIGNIFICANT_MARK: &str = "~";
 
 /// Cells of means, with their notes.
 pub(super) struct Means<'a> {
@@ -83,29 +85,31 @@ fn incomplete(comparison: &Comparison) -> String {
     )
 }
 
-/// Difference of a case from the first, quiet within its interval.
+/// Difference of a case from the first, quiet and marked if it is not significant.
 pub(super) fn difference(
     comparison: &Comparison,
     metric: &Metric,
     case: usize,
-    any_within: &mut bool,
+    any_insignificant: &mut bool,
 ) -> Cell {
     let difference = comparison.difference(metric, case);
     let cell = Cell::estimate(comparison.shown(difference), 1);
-    let within = !comparison.repeats() && difference.mean.abs() <= difference.ci95;
-    *any_within |= within;
-    if within { cell.tone(Tone::Quiet) } else { cell }
+    if difference.mean.is_nan() || !comparison.is_insignificant(metric, case) {
+        return cell;
+    }
+    *any_insignificant = true;
+    cell.tone(Tone::Quiet).badge(Badge::new(INSIGNIFICANT_MARK))
 }
 
 /// Appends the notes of a table of differences.
-pub(super) fn difference_notes(comparison: &Comparison, mut table: Table, any_within: bool) -> Table {
+pub(super) fn difference_notes(comparison: &Comparison, mut table: Table, any_insignificant: bool) -> Table {
     if comparison.seeds.len() > 1 && !comparison.repeats() {
         table = table.note(
             "Paired by seed, in percent of the mean of the first case, ± half the 95 % confidence interval.",
         );
     }
-    if any_within {
-        table = table.note("A difference within its confidence interval is not significant.");
+    if any_insignificant {
+        table = table.note(format!("{INSIGNIFICANT_MARK} Not significant by a paired t-test at 5 %."));
     }
     table
 }
@@ -147,7 +151,7 @@ pub(super) fn differences(comparison: &Comparison) -> Vec<Table> {
     if others.is_empty() {
         return Vec::new();
     }
-    let mut any_within = false;
+    let mut any_insignificant = false;
     let mut tables = Vec::new();
     for (group, metrics) in chunks(comparison) {
         let title = format!("Difference from {}, in %: {group}", first.name);
@@ -155,12 +159,13 @@ pub(super) fn differences(comparison: &Comparison) -> Vec<Table> {
         let columns = metrics.iter().map(|metric| Column::number(&*metric.name).key(&*metric.key));
         let table = columns.fold(table, Table::column);
         tables.push((1..=others.len()).fold(table, |table, i| {
-            let cells = metrics.iter().map(|metric| difference(comparison, metric, i, &mut any_within));
+            let cells =
+                metrics.iter().map(|metric| difference(comparison, metric, i, &mut any_insignificant));
             table.row(cells.fold(Row::new(key_cells(comparison, i)), Row::cell))
         }));
     }
     if let Some(last) = tables.pop() {
-        tables.push(difference_notes(comparison, last, any_within));
+        tables.push(difference_notes(comparison, last, any_insignificant));
     }
     tables
 }

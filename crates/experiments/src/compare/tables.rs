@@ -36,13 +36,13 @@ pub(super) fn differences(comparison: &Comparison) -> Option<Table> {
     for case in others {
         table = table.column(Column::number(&*case.name));
     }
-    let mut any_within = false;
+    let mut any_insignificant = false;
     for metric in comparison.metrics.iter().filter(|metric| metric.in_tables) {
         let mut row = Row::new([Cell::text(&*metric.name)]);
         for i in 1..=others.len() {
-            row = row.cell(difference(comparison, metric, i, &mut any_within));
+            row = row.cell(difference(comparison, metric, i, &mut any_insignificant));
         }
         table = table.row(row);
     }
-    Some(difference_notes(comparison, table, any_within))
+    Some(difference_notes(comparison, table, any_insignificant))
 }

@@ -63,19 +63,26 @@ fn policy_has_no_difference_from_itself() {
 }
 
 #[test]
-fn difference_is_of_means_and_its_interval_of_pairs() {
+fn difference_is_of_means_paired_by_seed() {
     let both = comparison(&[none(), SinglePath::WIFI.into()], 4);
     let metric = both.metrics.iter().find(|f| f.key == "goodput_mbps").unwrap();
     let (first, other) = (both.estimate(metric, 0).mean, both.estimate(metric, 1).mean);
     let difference = both.difference(metric, 1);
     assert!((difference.mean - 100.0 * (other - first) / first).abs() < 1e-9);
-    let percent: Vec<f64> = both
-        .values(metric, 0)
-        .iter()
-        .zip(both.values(metric, 1))
-        .map(|(a, b)| 100.0 * (b - a) / first)
-        .collect();
-    assert_eq!(difference.ci95, crate::stats::estimate(&percent).ci95);
+    let pairs: Vec<(f64, f64)> = both.values(metric, 0).into_iter().zip(both.values(metric, 1)).collect();
+    assert_eq!(difference, crate::stats::relative_difference(&pairs));
+}
+
+#[test]
+fn insignificant_differences_are_marked() {
+    let marked = |policy: PolicyConfig| {
+        let both = comparison(&[none(), policy], 4);
+        let table = &both.tables()[1];
+        let goodput = table.rows.iter().find(|row| row.cells[0] == "goodput".into()).unwrap();
+        goodput.cells[1].badge.is_some()
+    };
+    assert!(marked(none()));
+    assert!(!marked(SinglePath::WIFI.into()));
 }
 
 /// Comparison of every policy with every value of a key.
@@ -132,7 +139,7 @@ fn deterministic_scenario_shows_no_interval() {
     let same = compared(&scenario, &options);
     assert!(same.repeats());
     let shown = same.tables()[0].to_text(report::TextStyle::PLAIN);
-    assert!(!shown.contains(" ± "), "{shown}");
+    assert!(!shown.contains(" ± ") && shown.contains("These seeds gave the same run"), "{shown}");
     assert!(!comparison(&[none()], 3).repeats());
 }
 
