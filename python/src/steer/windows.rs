@@ -60,7 +60,7 @@ value_class! {
     CoupledSubflow {
         /// Number of the path in the scenario, from 0.
         path: usize,
-        /// Congestion window, in bytes; the slow-start threshold during recovery.
+        /// Congestion window, in bytes; the slow-start threshold during fast recovery.
         cwnd_bytes: u64,
         /// Smoothed round-trip time, in seconds, at least a microsecond.
         srtt_s: f64,

@@ -7,7 +7,7 @@ use crate::PathId;
 pub struct CoupledSubflow {
     /// Path of the subflow.
     pub path: PathId,
-    /// Congestion window in bytes; `ssthresh` during recovery (RFC 6356, section 3).
+    /// Congestion window in bytes; `ssthresh` during fast recovery (RFC 6356, section 3).
     pub cwnd: u64,
     /// Smoothed round-trip time in seconds, at least a microsecond.
     pub srtt_secs: f64,

@@ -27,8 +27,9 @@ fn follow(pages: Vec<Page>, is_run: impl Fn(&Block) -> bool + Sync) {
         while let Some(page) = { queue.lock().expect("no thread panics").next() } {
             let page = with_free_ports(page);
             let result = Run::of(&page, &is_run).and_then(|run| {
-                run.compare(&page)?;
-                super::gallery::check_pictures(&page, run.folder.path())
+                let output = run.compare(&page);
+                let pictures = super::gallery::check_pictures(&page, run.folder.path());
+                output.and(pictures)
             });
             failures.lock().expect("no thread panics").extend(result.err());
         }

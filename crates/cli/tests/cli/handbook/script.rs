@@ -50,7 +50,7 @@ impl Run {
     }
 
     /// Compares the output with each `text` block after commands, and within `console` blocks.
-    /// Returns the number of blocks compared.
+    /// Returns the number of blocks compared. With `UPDATE_DOCS` it first writes the output into the page.
     pub(super) fn compare(&self, page: &Page) -> Result<usize, String> {
         let mut output: Option<&str> = None;
         let mut compared = 0;
@@ -64,7 +64,14 @@ impl Run {
                 continue;
             };
             let Some(output) = output.filter(|_| !expected.is_empty()) else { continue };
-            compare_lines(&format!("{}:{}", page.name, block.line), &expected, output)?;
+            let place = format!("{}:{}", page.name, block.line);
+            let mut result = compare_lines(&place, &expected, output);
+            if result.is_err() && std::env::var_os("UPDATE_DOCS").is_some() {
+                let updated = updated_lines(&expected, output);
+                replace_lines(&repository().join(&page.name), block.line, &expected, &updated);
+                result = compare_lines(&place, &updated, output);
+            }
+            result?;
             compared += 1;
         }
         Ok(compared)
@@ -138,6 +145,45 @@ fn compare_lines(place: &str, expected: &str, output: &str) -> Result<(), String
     Ok(())
 }
 
+/// The lines of `expected` as `output` has them: found by their text, else by their label. Lines with
+/// `…` stay, and those whose label is not in the output.
+fn updated_lines(expected: &str, output: &str) -> String {
+    let output: Vec<&str> = output.lines().map(str::trim_end).collect();
+    let mut rest = output.as_slice();
+    let mut updated = String::new();
+    for line in expected.lines() {
+        let has_text = !line.trim().is_empty() && line.trim() != "…";
+        let by_text = || rest.iter().position(|printed| matches(line, printed));
+        let by_label = || rest.iter().position(|printed| label(line) == label(printed));
+        let at = Some(line).filter(|_| has_text).and_then(|_| by_text().or_else(by_label));
+        let new = at.map(|at| rest[at]).filter(|_| !line.contains('…'));
+        rest = at.map_or(rest, |at| &rest[at + 1..]);
+        let _ = writeln!(updated, "{}", new.unwrap_or(line));
+    }
+    updated
+}
+
+/// First cell of a table's row; a line without cells, without its digits.
+fn label(line: &str) -> String {
+    let line = line.trim_start();
+    let without_digits = || line.replace(|one: char| one.is_ascii_digit(), "");
+    line.split_once("  ").map_or_else(without_digits, |(first, _)| first.to_owned())
+}
+
+/// Replaces lines of a page from `start` on, each old one by the new one with its number.
+fn replace_lines(page: &Path, start: usize, old: &str, new: &str) {
+    let text = fs::read_to_string(page).expect("the page is text");
+    let mut lines: Vec<&str> = text.lines().collect();
+    let mut from = start;
+    for (old, new) in old.lines().zip(new.lines()) {
+        if let Some(ahead) = lines[from..].iter().position(|line| *line == old) {
+            lines[from + ahead] = new;
+            from += ahead + 1;
+        }
+    }
+    fs::write(page, lines.join("\n") + "\n").expect("the page can be written");
+}
+
 /// Whether `printed` is `line`, in which each `…` stands for any text. Runs of spaces are equal.
 fn matches(line: &str, printed: &str) -> bool {
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -154,6 +200,13 @@ fn matches(line: &str, printed: &str) -> bool {
         rest = &rest[at + part.len()..];
     }
     rest.ends_with(last)
+}
+
+#[test]
+fn updated_lines_are_found_by_text_or_label() {
+    let output = "a  1\nb  2\ntotal 30 s\n\nunit  s\na  4\n";
+    assert_eq!(updated_lines("a  0\n…\ntotal 29 s\nc  5\n", output), "a  1\n…\ntotal 30 s\nc  5\n");
+    assert_eq!(updated_lines("unit s\na  …\n", output), "unit  s\na  …\n");
 }
 
 #[test]

@@ -92,7 +92,7 @@ impl<P: Payload> DataSender<P> {
     /// carries, up to a congestion window; one segment if the last repair was in vain. Returns
     /// false if the send buffer no longer has the first byte.
     pub(in crate::endpoint) fn repair(&mut self, subflows: &mut [Subflow<P>], i: usize) -> bool {
-        let window = if self.repair.tries == 0 { subflows[i].sender().coupled_window() } else { 0 };
+        let window = if self.repair.tries == 0 { subflows[i].sender().window_after_recovery() } else { 0 };
         let mut at = self.una;
         loop {
             let len = subflows[i].max_payload().min(self.next - at);

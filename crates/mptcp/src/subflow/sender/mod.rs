@@ -255,8 +255,13 @@ impl<P: Payload> Sender<P> {
     pub(crate) fn shared_value(&self) -> u64 {
         self.cwnd.shared_value(self.una())
     }
-    /// The window for coupled increases: `ssthresh` during recovery (RFC 6356, section 3).
+    /// The window for coupled increases: `ssthresh` during fast recovery (RFC 6356, section 3). After
+    /// a timeout the window itself counts, which is small while the path is silent.
     pub(crate) fn coupled_window(&self) -> u64 {
+        if self.recovery.is_fast() { self.cwnd.ssthresh() } else { self.cwnd.cwnd() }
+    }
+    /// The window at the end of the present recovery.
+    pub(crate) fn window_after_recovery(&self) -> u64 {
         if self.recovery.is_active() { self.cwnd.ssthresh() } else { self.cwnd.cwnd() }
     }
 

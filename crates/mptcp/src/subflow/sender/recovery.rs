@@ -43,6 +43,11 @@ impl Recovery {
     pub(super) fn is_fast(&self) -> bool {
         matches!(self.phase, Some(Phase::Fast { .. }))
     }
+    /// After a timeout nothing was acknowledged yet: another timeout is one of the same segment
+    /// (RFC 5681, section 3.1). Later ones are new events of congestion.
+    fn awaits_progress(&self) -> bool {
+        matches!(self.phase, Some(Phase::Timeout { .. })) && self.timeouts > 0
+    }
     pub(super) fn end(&mut self) {
         self.phase = None;
     }
@@ -144,7 +149,7 @@ impl<P: Payload> Sender<P> {
     /// to 5.6; RFC 5681, Eq. 4 and section 3.1), or with RACK the data that is old enough.
     pub(crate) fn on_timeout(&mut self, now: Instant) {
         let view = self.view(now, self.flight(), None);
-        let repeated = matches!(self.recovery.phase, Some(Phase::Timeout { .. }));
+        let repeated = self.recovery.awaits_progress();
         debug!(
             parent: &self.log,
             in_flight = self.flight(),

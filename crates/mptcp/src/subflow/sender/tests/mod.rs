@@ -222,3 +222,27 @@ fn idle_time_restarts_the_window_without_a_path_model() {
         assert_eq!(s.cwnd.cwnd(), cwnd * MSS, "{congestion:?}");
     }
 }
+
+#[test]
+fn timeout_after_progress_reduces_the_threshold_again() {
+    let mut s = sender(true, 20);
+    s.on_timeout(after(400));
+    assert_eq!(retransmit(&mut s, after(400)), Some(0));
+    s.on_timeout(after(1000));
+    assert_eq!(s.cwnd.ssthresh(), 10 * MSS, "the same segment is lost again");
+    assert_eq!(retransmit(&mut s, after(1000)), Some(0));
+    ack(&mut s, after(1100), 8, &[]);
+    let window = s.cwnd.cwnd();
+    s.on_timeout(after(2000));
+    assert_eq!(s.cwnd.ssthresh(), window / 2, "slow start has reached this window");
+}
+
+#[test]
+fn subflow_in_timeout_counts_with_its_window_in_coupled_increases() {
+    let mut s = sender(true, 20);
+    ack(&mut s, after(100), 0, &[(1, 20)]);
+    assert_eq!(s.coupled_window(), s.cwnd.ssthresh());
+    let mut s = sender(true, 20);
+    s.on_timeout(after(400));
+    assert_eq!((s.coupled_window(), s.cwnd.ssthresh()), (MSS, 10 * MSS));
+}
