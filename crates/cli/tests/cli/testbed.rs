@@ -74,16 +74,20 @@ fn needs_root_shipped_scenarios_give_the_same_keys_on_kernel_and_in_simulation()
         if fs::read_to_string(&path).expect("a scenario can be read").contains("[[device]]") {
             continue;
         }
+        let simulated = place.run(&["run", &file, "--duration", "4s", "--out", &name, "--format", "json"]);
+        if simulated.code == 3 && simulated.err.contains("after the end of the run") {
+            continue;
+        }
+        let simulated = json(&simulated);
         let out = format!("{name}-kernel");
         let arguments = ["testbed", &file, "--duration", "4s", "--out", &out, "--format", "json"];
         // Several test beds can run on one machine at once.
         let child = place.command(&arguments).spawn().expect("the program starts");
-        running.push((name, file, child));
+        running.push((name, simulated, child));
     }
     assert!(running.len() >= 10, "only {} scenarios", running.len());
-    for (name, file, child) in running {
+    for (name, simulated, child) in running {
         let kernel = json(&ended(child));
-        let simulated = json(&place.run(&["run", &file, "--out", &name, "--format", "json"]));
         let keys = |value: &serde_json::Value| {
             value.as_object().unwrap().keys().filter(|key| *key != "kernel").cloned().collect::<Vec<_>>()
         };
