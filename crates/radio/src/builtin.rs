@@ -443,6 +443,7 @@ fn pulse(power: f64, width: u64, period: u64) -> Pulse {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Direction;
     use std::collections::BTreeSet;
 
     fn named(name: &str) -> Profile {
@@ -462,7 +463,7 @@ mod tests {
             assert_eq!(Profile::named(&profile.name).as_ref(), Some(profile));
             assert!(!profile.source.is_empty() && !profile.note.is_empty(), "{}", profile.name);
             assert_eq!(profile.problem(), None, "{}", profile.name);
-            let megabit = profile.energy_per_mbit(Bitrate::from_mbps(1.0));
+            let megabit = profile.energy_per_mbit_in(Direction::Down, Bitrate::from_mbps(1.0));
             assert!(megabit > 0.01 && megabit < 10.0, "{}: {megabit} J/Mbit", profile.name);
             // A transfer never costs less than idling, and a tail never more than a transfer at 1
             // Mbit/s.

@@ -288,14 +288,9 @@ impl Profile {
         (carried > 0.0).then(|| self.active_power(up, down).as_watts() / carried)
     }
 
-    /// Returns the energy per Mbit received at a steady `rate`, in joules: a_d + b / rate.
+    /// Returns the energy per Mbit in one direction at a steady `rate`, in joules: a + b / rate.
     ///
     /// At rate zero the result is infinite if there is a base power.
-    pub fn energy_per_mbit(&self, rate: Bitrate) -> f64 {
-        self.energy_per_mbit_in(Direction::Down, rate)
-    }
-
-    /// [`energy_per_mbit`](Self::energy_per_mbit) for either direction.
     pub fn energy_per_mbit_in(&self, direction: Direction, rate: Bitrate) -> f64 {
         let marginal = self.marginal(direction).as_watts();
         let base = self.active.as_watts();

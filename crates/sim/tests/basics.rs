@@ -220,7 +220,9 @@ fn ecmtcp_shares_data_inversely_to_the_energy_per_byte() {
     let mut experiment = wifi_lte(Kind::Bulk, 300);
     experiment.paths = vec![path("wifi", "huang2012.wifi", 50.0, 25), path("lte", "huang2012.lte", 50.0, 25)];
     experiment.transport.config.congestion = mptcp::CongestionKind::EcMtcp.into();
-    let cost = |path: &tandem_sim::PathSpec| path.profile.energy_per_mbit(Bitrate::from_mbps(50.0));
+    let cost = |path: &tandem_sim::PathSpec| {
+        path.profile.energy_per_mbit_in(radio::Direction::Down, Bitrate::from_mbps(50.0))
+    };
     let costs = [cost(&experiment.paths[0]), cost(&experiment.paths[1])];
     for path in &mut experiment.paths {
         if let tandem_sim::Hop::Link(link) = &mut path.down {
