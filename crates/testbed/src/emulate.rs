@@ -20,6 +20,7 @@ use linux::tun::Tun;
 use sim::{Experiment, Hop, Protocol};
 use std::fs::{self, File};
 use std::net::TcpListener;
+use std::ops::RangeInclusive;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
@@ -27,6 +28,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time;
 use units::{Duration, Instant};
 
+/// State of a listening socket in `/proc/net/tcp`.
+const TCP_LISTEN: &str = "0A";
+/// State of a socket without a peer in `/proc/net/udp`.
+const UDP_UNCONNECTED: &str = "07";
 /// Maximum time until the server's program listens. Then the command starts anyway.
 const LISTEN_TIMEOUT: time::Duration = time::Duration::from_secs(3);
 /// Interval at which a waiting thread checks its condition.
@@ -376,27 +381,44 @@ fn start_server(
     Ok(program)
 }
 
-/// True if a TCP socket listens on the host, or a UDP socket exists.
+/// True if a TCP or UDP socket of the host waits for clients.
 fn has_listener(host: &Namespace) -> Result<bool, Error> {
-    /// TCP_LISTEN in `/proc/net/tcp`.
-    const TCP_LISTEN: &str = "0A";
-    let has_tcp =
-        host.run(|| Ok::<_, Error>(has_socket("tcp", TCP_LISTEN) || has_socket("tcp6", TCP_LISTEN)))?;
+    let has_tcp = host.run(|| Ok::<_, Error>(has_server(["tcp", "tcp6"], TCP_LISTEN, |_| true)))?;
     Ok(has_tcp || has_udp(host)?)
 }
 
-/// True if a UDP socket exists on the host.
+/// True if a UDP socket of the host waits for clients. A name lookup's socket does not: it has a
+/// port that the kernel chose.
 fn has_udp(host: &Namespace) -> Result<bool, Error> {
-    host.run(|| Ok(has_socket("udp", "") || has_socket("udp6", "")))
+    host.run(|| {
+        let chosen = chosen_ports();
+        Ok(has_server(["udp", "udp6"], UDP_UNCONNECTED, |port| !chosen.contains(&port)))
+    })
 }
 
-/// True if a socket of the present namespace is in this state.
-fn has_socket(table: &str, state: &str) -> bool {
-    let text = fs::read_to_string(format!("/proc/thread-self/net/{table}")).unwrap_or_default();
-    // The fourth column is the state.
-    text.lines()
-        .skip(1)
-        .any(|line| line.split_ascii_whitespace().nth(3).is_some_and(|found| found.contains(state)))
+/// True if a socket of the present namespace is in this state, at a port that `is_own` accepts.
+fn has_server(tables: [&str; 2], state: &str, is_own: impl Fn(u16) -> bool) -> bool {
+    tables.iter().any(|table| {
+        let text = fs::read_to_string(format!("/proc/thread-self/net/{table}")).unwrap_or_default();
+        ports_in_state(&text, state).any(&is_own)
+    })
+}
+
+/// Local ports of the sockets in this state, from a table such as `/proc/net/tcp`.
+fn ports_in_state(table: &str, state: &str) -> impl Iterator<Item = u16> {
+    table.lines().skip(1).filter_map(move |line| {
+        let mut columns = line.split_ascii_whitespace().skip(1);
+        let (local, _remote, found) = (columns.next()?, columns.next()?, columns.next()?);
+        let (_, port) = local.rsplit_once(':')?;
+        (found == state).then(|| u16::from_str_radix(port, 16).ok())?
+    })
+}
+
+/// Ports that the kernel of the present namespace gives to sockets without a port of their own.
+fn chosen_ports() -> RangeInclusive<u16> {
+    let text = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
+    let mut bounds = text.split_ascii_whitespace().filter_map(|bound| bound.parse().ok());
+    bounds.next().unwrap_or(32768)..=bounds.next().unwrap_or(60999)
 }
 
 /// Ends the control loop as soon as the caller declares the work done.
@@ -456,4 +478,20 @@ fn mean_delay(hop: &Hop) -> Duration {
         Hop::Cell { station, .. } => station.delay,
     };
     delay.mean()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_are_those_of_sockets_in_the_state() {
+        let table = "  sl  local_address rem_address   st tx_queue rx_queue\n\
+            10: 0100007F:1F90 00000000:0000 07 00000000:00000000\n\
+            11: 0100007F:8235 0100007F:0035 01 00000000:00000000\n\
+            12: 00000000000000000000000000000000:01BB 00000000000000000000000000000000:0000 07 0\n\
+            13: cut\n";
+        assert_eq!(ports_in_state(table, UDP_UNCONNECTED).collect::<Vec<_>>(), [8080, 443]);
+        assert_eq!(ports_in_state(table, TCP_LISTEN).count(), 0);
+    }
 }

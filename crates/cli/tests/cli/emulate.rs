@@ -7,7 +7,7 @@ use crate::support::{Output, Place};
 use crate::testbed::{SMALL, as_nobody, host_state, succeeds};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -29,6 +29,15 @@ fn a_server() {
         // A client may have closed the connection.
         let _ = stream.unwrap().write_all(&bytes);
     }
+}
+
+#[test]
+#[ignore = "helper program of other tests"]
+fn a_late_server() {
+    // As a program has that looks its own name up before it listens.
+    let _lookup = UdpSocket::bind("0.0.0.0:0").unwrap();
+    std::thread::sleep(Duration::from_millis(500));
+    a_server();
 }
 
 #[test]
@@ -98,6 +107,17 @@ fn needs_root_unmodified_programs_use_both_paths() {
     assert!(result["duration_s"].as_f64().unwrap() > 0.5, "2 MB at 30 Mbit/s");
     assert_eq!(place.list("out"), ["capture.pcapng", "report.html", "result.json", "series.csv"]);
     assert_eq!(host_state(), before);
+}
+
+#[test]
+#[ignore = "needs root"]
+fn needs_root_command_waits_for_a_server_that_has_a_datagram_socket_first() {
+    let server = part("emulate::a_late_server").join(" ");
+    let mut arguments = vec!["emulate", "small.toml", "--server", &server, "--"];
+    let client = part("emulate::a_client");
+    arguments.extend(client.iter().map(String::as_str));
+    let output = place().run(&arguments);
+    assert_eq!(output.code, 0, "{}{}", output.out, output.err);
 }
 
 #[test]
