@@ -39,14 +39,20 @@ pub fn estimate(values: &[f64]) -> Estimate {
 /// The mean of the first values is an estimate too, so that the interval is that of a ratio of means
 /// by the delta method: from the residuals `second - ratio * first`.
 pub fn relative_difference(pairs: &[(f64, f64)]) -> Estimate {
+    let values = relative_differences(pairs);
+    if values.iter().any(|value| value.is_nan()) { Estimate::exact(f64::NAN) } else { estimate(&values) }
+}
+
+/// A value for each pair, in percent: the difference of the means plus the pair's residual. Their
+/// mean and interval are those of [`relative_difference`]; all are NaN if the first mean is zero.
+pub fn relative_differences(pairs: &[(f64, f64)]) -> Vec<f64> {
     let (firsts, seconds): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
-    let (first, second) = (mean(&firsts), mean(&seconds));
-    if first == 0.0 {
-        return Estimate::exact(f64::NAN);
-    }
-    let percent = 100.0 / first.abs();
-    let residuals: Vec<f64> = pairs.iter().map(|(a, b)| percent * (b - a * second / first)).collect();
-    Estimate::new(percent * (second - first), estimate(&residuals).ci95)
+    let first = mean(&firsts);
+    let difference = mean(&seconds) - first;
+    let percent = if first == 0.0 { f64::NAN } else { 100.0 / first.abs() };
+    // Equal to `second - ratio * first`, and exactly zero if all pairs are of equal values.
+    let residual = |(a, b): &(f64, f64)| (b - a) - a * difference / first;
+    pairs.iter().map(|pair| percent * (difference + residual(pair))).collect()
 }
 
 #[cfg(test)]

@@ -235,8 +235,7 @@ impl Reproduction {
         // A run without the value, such as an unfinished one, leaves its pair out.
         let pairs: Vec<(f64, f64)> =
             values(one).zip(values(both)).filter(|(one, both)| one.is_finite() && both.is_finite()).collect();
-        let mean = stats::mean(&pairs.iter().map(|pair| pair.0).collect::<Vec<_>>());
-        stats::estimate(&pairs.iter().map(|(one, both)| 100.0 * (both - one) / mean).collect::<Vec<_>>())
+        stats::relative_difference(&pairs)
     }
 
     /// Share of the runs with this level of the stall frequency, in percent.

@@ -79,12 +79,10 @@ impl Reproduction {
     }
 
     /// Changes from scheme `against` to `scheme` at a point, one per seed, in percent of the mean
-    /// of `against`.
+    /// of `against`; see [`stats::relative_differences`].
     fn changes(&self, metric: &Metric, scheme: usize, against: usize, point: usize) -> Vec<f64> {
-        let (ours, theirs) = (self.runs(scheme, point), self.runs(against, point));
-        let mean = stats::mean(&theirs.iter().map(metric.of).collect::<Vec<_>>());
-        let change = |(a, b): (&Run, &Run)| 100.0 * ((metric.of)(a) - (metric.of)(b)) / mean;
-        ours.iter().zip(theirs).map(change).collect()
+        let values = |scheme| self.runs(scheme, point).iter().map(metric.of);
+        stats::relative_differences(&values(against).zip(values(scheme)).collect::<Vec<_>>())
     }
 
     /// Mean change at a point with its confidence interval, in percent.
@@ -208,12 +206,12 @@ mod tests {
     fn changes_and_medians_are_paired_by_seed() {
         // Change of 100 % at the first point, 10 % at the second, -50 % at the third.
         let base = [[1.0, 2.0, 3.0], [10.0, 10.0, 10.0], [4.0, 4.0, 4.0]];
-        let other = [[2.0, 4.0, 6.0], [11.0, 11.0, 11.0], [2.0, 2.0, 2.0]];
+        let other = [[3.0, 4.0, 5.0], [11.0, 11.0, 11.0], [2.0, 2.0, 2.0]];
         let result = reproduction([base, other]);
         let metric = Metric::GOODPUT;
-        // 50, 100 and 150 % of the mean, which is 2.
+        // The residuals from twice the base are 1, 0 and -1, half of the mean of the base.
         assert_eq!(result.change(&metric, 1, 0, 0).mean, 100.0);
-        assert_eq!(result.change(&metric, 1, 0, 0).ci95, stats::estimate(&[50.0, 100.0, 150.0]).ci95);
+        assert_eq!(result.change(&metric, 1, 0, 0).ci95, stats::estimate(&[150.0, 100.0, 50.0]).ci95);
         let all = result.grid_summary(&metric, 1, 0, Group::All);
         // The median of each seed is 10 %.
         assert!((all.median.mean - 10.0).abs() < 1e-9 && all.median.ci95 < 1e-9, "{all:?}");
@@ -222,7 +220,7 @@ mod tests {
         assert_eq!((all.better, all.worse), (1, 1));
         let small = result.grid_summary(&metric, 1, 0, Group::Small);
         assert_eq!((small.points, small.worse), (2, 0));
-        // The medians of the seeds are 30, 55 and 80 %.
+        // The medians of the seeds are 80, 55 and 30 %.
         assert!((small.median.mean - 55.0).abs() < 1e-9);
     }
 
