@@ -1,10 +1,9 @@
 //! Reads scenarios and the files that they name.
 
 use crate::failure::{Failure, reason};
-use experiments::files::read_to_end;
+use experiments::files::{read_bytes, read_to_end};
 use experiments::setting_place::show_in_settings;
 use scenario::{Diagnostic, Scenario, Setting};
-use std::fs::File;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 use units::Duration;
@@ -44,7 +43,7 @@ pub(crate) fn shown(path: &Path) -> String {
 
 /// Content of a file, or of the standard input for `-`.
 pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
-    if is_stdin(path) { read_to_end(io::stdin()) } else { File::open(path).and_then(read_to_end) }
+    if is_stdin(path) { read_to_end(io::stdin()) } else { read_bytes(path) }
 }
 
 impl Input {

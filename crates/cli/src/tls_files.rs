@@ -2,8 +2,8 @@
 
 use crate::arguments::{ClientTlsOptions, ServerTlsOptions, UpstreamTlsOptions};
 use crate::failure::{Failure, reason};
+use experiments::files::{self, read_text_to_end};
 use std::fs;
-use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use tls::{ClientAuthority, ClientTls, Identity, Invalid, ServerTls};
@@ -75,7 +75,7 @@ pub(crate) fn files_of_client(options: &ClientTlsOptions) -> Vec<PathBuf> {
 
 /// Reads a file that only its owner can read, or that systemd keeps for this service.
 pub(crate) fn read_secret(path: &Path) -> Result<String, String> {
-    let mut file = fs::File::open(path).map_err(|error| reason(&error))?;
+    let file = fs::File::open(path).map_err(|error| reason(&error))?;
     let mode = file.metadata().map_err(|error| reason(&error))?.permissions().mode();
     // The mode of a credential shows the mask of its access list (systemd.exec(5), "LoadCredential").
     let is_credential =
@@ -83,9 +83,7 @@ pub(crate) fn read_secret(path: &Path) -> Result<String, String> {
     if mode & 0o077 != 0 && !is_credential {
         return Err("others than its owner can read it".to_owned());
     }
-    let mut text = String::new();
-    file.read_to_string(&mut text).map_err(|error| reason(&error))?;
-    Ok(text)
+    read_text_to_end(file).map_err(|error| reason(&error))
 }
 
 fn secret(option: &str, path: &Path) -> Result<String, Failure> {
@@ -96,8 +94,8 @@ fn secret(option: &str, path: &Path) -> Result<String, Failure> {
 }
 
 fn public(option: &str, path: &Path) -> Result<String, Failure> {
-    fs::read_to_string(path).map_err(|error| Failure::Unreadable {
-        message: format!("{option}: cannot read {}: {}", path.display(), reason(&error)),
+    files::read(path).map_err(|reason| Failure::Unreadable {
+        message: format!("{option}: cannot read {}: {reason}", path.display()),
         hint: format!("expected a file with {} in PEM", content_of(option)),
     })
 }

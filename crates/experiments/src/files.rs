@@ -12,8 +12,27 @@ const MAX_BYTES: u64 = 256 << 20;
 /// # Errors
 /// The reason in a few words, such as "no such file".
 pub fn read(path: &Path) -> Result<String, String> {
-    let bytes = File::open(path).and_then(read_to_end).map_err(|error| reason(&error))?;
-    String::from_utf8(bytes).map_err(|_| reason(&io::ErrorKind::InvalidData.into()))
+    read_bytes(path).and_then(text).map_err(|error| reason(&error))
+}
+
+/// Reads a file.
+///
+/// # Errors
+/// It cannot be read, or is larger than 256 MiB.
+pub fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
+    File::open(path).and_then(read_to_end)
+}
+
+/// Reads a text file or stream to its end.
+///
+/// # Errors
+/// It cannot be read, is larger than 256 MiB, or is not UTF-8.
+pub fn read_text_to_end(source: impl Read) -> io::Result<String> {
+    read_to_end(source).and_then(text)
+}
+
+fn text(bytes: Vec<u8>) -> io::Result<String> {
+    String::from_utf8(bytes).map_err(|_| io::ErrorKind::InvalidData.into())
 }
 
 /// Reads a file or a stream to its end.

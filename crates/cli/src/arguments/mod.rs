@@ -57,8 +57,10 @@ pub(crate) use trace::Trace;
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use experiments::files;
 use policy::{PolicyConfig, PolicyError};
 use scenario::{Setting, SettingError};
+use std::path::Path;
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -238,8 +240,8 @@ fn policy(text: &str) -> Result<PolicyConfig, String> {
         text.parse().map_err(|error: PolicyError| format!("{error}\n  hint: {}", error.hint()))?;
     let Some(path) = policy.file() else { return Ok(policy) };
     let hint = "`tandem map` writes the file of `best-known`";
-    let content = std::fs::read_to_string(path)
-        .map_err(|error| format!("cannot read `{path}`: {error}\n  hint: {hint}"))?;
+    let content = files::read(Path::new(path))
+        .map_err(|reason| format!("cannot read `{path}`: {reason}\n  hint: {hint}"))?;
     policy.with_file(path, &content).map_err(|found| {
         let told: Vec<String> = found.iter().map(ToString::to_string).collect();
         told.join("\n")

@@ -11,9 +11,9 @@ use crate::unit::{self, Unit};
 use agent::config::{Config, EXAMPLE};
 use agent::daemon::{Lifecycle, Options, Signals};
 use agent::status::{Status, explanations, query, tables};
+use experiments::files;
 use experiments::warnings::Warning;
 use std::ffi::OsStr;
-use std::fs;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -77,7 +77,7 @@ pub(crate) fn failure(error: &agent::Error) -> Failure {
 /// Reads a configuration of the agent.
 pub(crate) fn read(path: &Path) -> Result<Config, Failure> {
     let name = path.display().to_string();
-    let bytes = fs::read(path).map_err(|error| Failure::Unreadable {
+    let bytes = files::read_bytes(path).map_err(|error| Failure::Unreadable {
         message: format!("cannot read the configuration {name}: {}", reason(&error)),
         hint: "`tandem agent example-config` prints one to start from".to_owned(),
     })?;
@@ -87,8 +87,8 @@ pub(crate) fn read(path: &Path) -> Result<Config, Failure> {
 /// Parses the content of the configuration `path` of the agent.
 pub(crate) fn parse(path: &Path, bytes: &[u8]) -> Result<Config, Failure> {
     let folder = path.parent().unwrap_or(Path::new(""));
-    let files = |file: &str| fs::read_to_string(folder.join(file)).map_err(|error| reason(&error));
-    Config::parse(&shown(path), bytes, &files).map_err(Failure::Input)
+    let read = |file: &str| files::read(&folder.join(file));
+    Config::parse(&shown(path), bytes, &read).map_err(Failure::Input)
 }
 
 fn state(config: &Config) -> PathBuf {

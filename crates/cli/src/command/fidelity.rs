@@ -1,16 +1,15 @@
 //! `tandem fidelity`.
 
 use crate::arguments::Fidelity;
-use crate::failure::{Failure, reason};
+use crate::failure::Failure;
 use crate::folder::Folder;
 use crate::output::{self, Terminal};
 use crate::provenance::Provenance;
 use crate::{kernel, progress, signals};
 use experiments::fidelity::{Case, CaseResult, Measurements, Recorded, cases, measured};
-use experiments::parallel;
+use experiments::{files, parallel};
 use scenario::InputFile;
 use sim::Outcome;
-use std::fs;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -173,7 +172,7 @@ impl Earlier {
             message: format!("--kernel: {name}: {why}"),
             hint: "it takes a result.json of `tandem fidelity`".to_owned(),
         };
-        let text = fs::read_to_string(path).map_err(|error| unreadable(reason(&error)))?;
+        let text = files::read(path).map_err(unreadable)?;
         let recorded = Recorded::parse(&text).map_err(unreadable)?;
         let file = InputFile::new(name, text.as_bytes());
         Ok(Self { recorded, file })
@@ -216,7 +215,7 @@ fn provenance(arguments: &Fidelity, cases: &[Case], earlier: Option<&Earlier>) -
 fn selected_cases(arguments: &Fidelity) -> Result<Vec<Case>, Failure> {
     let mut all = cases();
     if let Some(folder) = &arguments.traces {
-        let read = |file: &str| fs::read_to_string(folder.join(file)).map_err(|error| error.to_string());
+        let read = |file: &str| files::read(&folder.join(file));
         let has = |file: &str| folder.join(file).exists();
         let measured_cases = measured(&read, has).map_err(Failure::Input)?;
         if measured_cases.is_empty() {

@@ -3,6 +3,7 @@
 use crate::arguments::ProxyPasswd;
 use crate::failure::{Failure, reason};
 use crate::output::Terminal;
+use experiments::files::read_text_to_end;
 use proxy::credentials::Credential;
 use proxy::users;
 use rustix::fs::{FlockOperation, fchown, flock};
@@ -63,11 +64,9 @@ fn change(path: &Path, name: &str, hash: Option<&str>) -> io::Result<bool> {
     let lock = File::open(folder)?;
     flock(&lock, FlockOperation::LockExclusive)?;
     let (text, owner) = match File::open(path) {
-        Ok(mut file) => {
-            let mut text = String::new();
-            file.read_to_string(&mut text)?;
+        Ok(file) => {
             let owner = file.metadata()?;
-            (text, Some((owner.uid(), owner.gid())))
+            (read_text_to_end(file)?, Some((owner.uid(), owner.gid())))
         }
         Err(error) if error.kind() == ErrorKind::NotFound => (String::new(), None),
         Err(error) => return Err(error),

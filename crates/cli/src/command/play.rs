@@ -1,18 +1,18 @@
 //! `tandem play`.
 
 use crate::arguments::{CmcdMode, Format, Play};
-use crate::failure::{Failure, reason};
+use crate::failure::Failure;
 use crate::folder::{Folder, Written};
 use crate::output::{self, Terminal};
 use crate::provenance::Provenance;
 use crate::{progress, signals, tls_files};
 use abr::PlayerConfig;
 use clap::ValueEnum as _;
+use experiments::files;
 use playback::{Cmcd, Record, Summary, summary};
 use player::{Config, Network, PlayError, Played, Progress, Source, play, post, without_login};
 use report::{Page, Section, Table};
 use scenario::InputFile;
-use std::fs;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -166,8 +166,8 @@ fn source(arguments: &Play) -> Result<Source, Failure> {
             "a file is played from a server, for example http://192.0.2.1/film.mp4",
         ));
     }
-    let text = fs::read_to_string(name).map_err(|error| Failure::Unreadable {
-        message: format!("cannot read the manifest {name}: {}", reason(&error)),
+    let text = files::read(Path::new(name)).map_err(|reason| Failure::Unreadable {
+        message: format!("cannot read the manifest {name}: {reason}"),
         hint: "a URL starts with http:// or https://; `tandem check FILE` checks a local manifest".to_owned(),
     })?;
     let file_name = Path::new(name).file_name().map(|name| name.to_string_lossy().into_owned());

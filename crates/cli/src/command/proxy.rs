@@ -10,6 +10,7 @@ use crate::service::{ServiceManager, directory};
 use crate::signals::daemon_flags;
 use crate::tls_files::{self, read_secret};
 use crate::unit::Unit;
+use experiments::files;
 use linux::socket::Protocol;
 use linux::unix_socket::{self, BindError};
 use proxy::Config;
@@ -183,7 +184,7 @@ pub(crate) fn read(path: &Path) -> Result<Config, Failure> {
 }
 
 fn read_file(path: &Path) -> Result<Vec<u8>, Failure> {
-    fs::read(path).map_err(|error| Failure::Unreadable {
+    files::read_bytes(path).map_err(|error| Failure::Unreadable {
         message: format!("cannot read the configuration {}: {}", path.display(), reason(&error)),
         hint: "`tandem proxy example-config` prints one to start from".to_owned(),
     })
@@ -198,10 +199,8 @@ pub(crate) fn parse(path: &Path, bytes: &[u8], note: &dyn Fn(&Path)) -> Result<C
         note(&path);
         path
     };
-    let files = Files {
-        secret: &|file| read_secret(&noted(file)),
-        public: &|file| fs::read_to_string(noted(file)).map_err(|error| reason(&error)),
-    };
+    let files =
+        Files { secret: &|file| read_secret(&noted(file)), public: &|file| files::read(&noted(file)) };
     Config::parse(&shown(path), bytes, files).map_err(Failure::Input)
 }
 

@@ -3,7 +3,7 @@
 use crate::arguments::{Paper, RecBackground, Reproduce, World};
 use crate::chromium::Browser;
 use crate::command::lwi_page::{pages, payload_down};
-use crate::failure::{Failure, reason};
+use crate::failure::Failure;
 use crate::folder::Folder;
 use crate::live_capture::run_with_capture;
 use crate::output::{self, Terminal};
@@ -11,7 +11,7 @@ use crate::provenance::Provenance;
 use crate::{kernel, progress, signals};
 use capture::Summary;
 use clap::ValueEnum as _;
-use experiments::parallel;
+use experiments::{files, parallel};
 use papers::{emtcp, lwi, mptcp_rec};
 use report::{Page, Table};
 use scenario::{Diagnostic, InputFile};
@@ -121,7 +121,7 @@ fn provenance(arguments: &Reproduce) -> Provenance {
         Paper::Lwi => LWI_CALIBRATION.path,
         Paper::MptcpRec => return made_by,
     };
-    match fs::read(arguments.calibration.as_deref().unwrap_or(Path::new(usual))) {
+    match files::read_bytes(arguments.calibration.as_deref().unwrap_or(Path::new(usual))) {
         Ok(bytes) => made_by.file(InputFile::new("calibration", &bytes)),
         Err(_) => made_by,
     }
@@ -354,8 +354,8 @@ impl<C> CalibrationFile<C> {
         if named.is_none() && !path.exists() {
             return Ok((self.shipped)());
         }
-        let text = fs::read_to_string(path).map_err(|error| Failure::Unreadable {
-            message: format!("cannot read {}: {}", path.display(), reason(&error)),
+        let text = files::read(path).map_err(|reason| Failure::Unreadable {
+            message: format!("cannot read {}: {reason}", path.display()),
             hint: CALIBRATE_HINT.to_owned(),
         })?;
         (self.parse)(&path.display().to_string(), &text).map_err(Failure::Input)

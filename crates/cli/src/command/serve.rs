@@ -10,6 +10,7 @@ use crate::unit::Unit;
 use crate::{player_page, signals, tls_files};
 use abr::Manifest;
 use collector::{AddressError, Config, Now, Retention, Store, StoreError};
+use experiments::files;
 use linux::socket::{Options, Protocol, listen};
 use player::content::{Content, Log};
 use std::ffi::OsString;
@@ -235,8 +236,8 @@ fn unit(options: &ServeOptions) -> Result<(), Failure> {
 
 fn config(options: &ServeOptions) -> Result<Config, Failure> {
     let read = |path: &Path| {
-        fs::read_to_string(path).map_err(|error| Failure::Unreadable {
-            message: format!("cannot read {}: {}", path.display(), reason(&error)),
+        files::read(path).map_err(|reason| Failure::Unreadable {
+            message: format!("cannot read {}: {reason}", path.display()),
             hint: String::new(),
         })
     };

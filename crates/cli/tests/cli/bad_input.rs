@@ -126,3 +126,21 @@ fn scenario_without_an_end_is_refused() {
         assert!(output.err.contains("/dev/zero: it is larger than 256 MiB"), "{}", output.err);
     }
 }
+
+#[test]
+fn other_files_without_an_end_are_refused() {
+    let place = Place::new();
+    for arguments in [
+        &["agent", "--config", "/dev/zero", "--check"] as &[&str],
+        &["proxy", "--config", "/dev/zero", "--check"],
+        &["proxy", "--listen", "127.0.0.1:0", "--tls-cert", "/dev/zero", "--tls-key", "/dev/zero", "--check"],
+        &["play", "/dev/zero", "--server", "http://127.0.0.1:1/"],
+        &["serve", "--token-file", "/dev/zero"],
+        &["reproduce", "lwi", "--calibration", "/dev/zero"],
+        &["fidelity", "--kernel", "/dev/zero"],
+        &["compare", "none.toml", "--policies", "best-known:map=/dev/zero"],
+    ] {
+        let output = place.run(arguments);
+        assert!(output.err.contains("it is larger than 256 MiB"), "{arguments:?}: {}", output.err);
+    }
+}
