@@ -168,7 +168,8 @@ impl Endpoints {
         self.remove_unwanted(now, wanted);
         let mut without_room = None;
         for one in wanted.iter().filter(|one| one.open) {
-            match self.endpoint_of(one.address) {
+            // An implicit endpoint opens no subflows; the kernel replaces it by the added one.
+            match self.endpoint_of(one.address).filter(|endpoint| !endpoint.flags.implicit) {
                 None if self.now.len() >= MAX_ENDPOINTS => without_room = Some(one),
                 None => self.add(now, one),
                 Some(endpoint) if endpoint.flags.backup != one.backup => {
@@ -432,6 +433,7 @@ impl Endpoints {
 
     /// Adds an endpoint to the simulated ones of a dry run.
     fn simulate_addition(&mut self, endpoint: Endpoint) {
+        self.now.retain(|one| one.address != endpoint.address || one.port != 0);
         let is_free = |id: &u8| !self.now.iter().any(|one| one.id == *id);
         let id = (1..=u8::MAX).find(is_free).unwrap_or_default();
         self.now.push(Endpoint { id, ..endpoint });

@@ -140,9 +140,10 @@ impl Journal {
         true
     }
 
-    /// Notes an endpoint before it is removed. Returns true when the journal changed.
+    /// Notes an endpoint before it is removed. Returns true when the journal changed. An implicit one
+    /// does not return: only the kernel can make it, and does so for the next subflow.
     pub fn note_removed(&mut self, endpoint: &Endpoint) -> bool {
-        if self.is_ours(endpoint.address) {
+        if self.is_ours(endpoint.address) || endpoint.flags.implicit {
             return false;
         }
         self.note_changed(endpoint);

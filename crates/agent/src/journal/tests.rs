@@ -63,6 +63,17 @@ fn only_own_changes_are_undone() {
 }
 
 #[test]
+fn implicit_endpoint_is_not_added_again() {
+    let mut journal = Journal::new(Place::default());
+    let mut implicit = endpoint(1, 1, false);
+    implicit.flags = Flags { implicit: true, ..Flags::default() };
+    assert!(!journal.note_removed(&implicit));
+    assert!(journal.note_added(implicit.address), "the agent's own replaces it");
+    let limits = Limits { subflows: 2, accepted_addresses: 0 };
+    assert_eq!(journal.undo_steps(&[], limits), []);
+}
+
+#[test]
 fn only_unfinished_changes_are_retained() {
     let mut journal = Journal::new(Place::default());
     let (ours, theirs, gone) = (endpoint(1, 1, true), endpoint(2, 2, false), endpoint(3, 3, false));
