@@ -272,13 +272,7 @@ const MIN_PLAYED_S = 0.02;
  * last copy that arrived before its playback counts.
  */
 export function playedSegments(spans: readonly Span[], segments: readonly LoadedSegment[]): PlayedSegment[] {
-  const copiesByNumber = new Map<number, LoadedSegment[]>();
-  for (const segment of segments) {
-    const copies = copiesByNumber.get(segment.segment);
-    if (copies === undefined) copiesByNumber.set(segment.segment, [segment]);
-    else copies.push(segment);
-  }
-  const inOrder = [...copiesByNumber.values()].sort((a, b) => (a[0]?.position ?? 0) - (b[0]?.position ?? 0));
+  const inOrder = copiesByPosition(segments);
   const played: PlayedSegment[] = [];
   for (const span of spans) {
     if (span.phase !== 'playing') continue;
@@ -298,6 +292,21 @@ export function playedSegments(spans: readonly Span[], segments: readonly Loaded
     }
   }
   return played;
+}
+
+/**
+ * Groups the copies of each segment, in the order of the video; copies keep their order of arrival.
+ * The position identifies a segment, as a player may number the segments of each period from 0.
+ */
+function copiesByPosition(segments: readonly LoadedSegment[]): LoadedSegment[][] {
+  const groups: LoadedSegment[][] = [];
+  for (const segment of [...segments].sort((a, b) => a.position - b.position)) {
+    const copies = groups.at(-1);
+    if (copies?.[0] !== undefined && segment.position - copies[0].position < MIN_PLAYED_S) copies.push(segment);
+    else groups.push([segment]);
+  }
+  for (const copies of groups) copies.sort((a, b) => a.arrived - b.arrived);
+  return groups;
 }
 
 /**

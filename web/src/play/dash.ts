@@ -53,12 +53,13 @@ export class DashPlayback implements Playback {
   readonly #listener: PlayerListener;
   readonly #player: MediaPlayerClass;
   readonly #stopObserving: () => void;
-  #representations: Representation[] = [];
+  /** Video representations of a period in ascending order of bitrate: the first period with the most. */
+  #representations: readonly Representation[] = [];
   #segmentDuration: number | null = null;
   readonly #gapJumps = new GapJumps();
   readonly #inFlight = new InFlight();
-  /** Index of the level on the screen. */
-  #level: number | null = null;
+  /** Representation on the screen, and its level. */
+  #shown: { readonly representation: Representation; readonly level: number } | undefined;
   /** Arrival of the last segment, on the clock of `performance.now()`. */
   #lastArrived = 0;
   #stopped = false;
@@ -76,7 +77,7 @@ export class DashPlayback implements Playback {
 
   #subscribe(): void {
     const events = MediaPlayer.events;
-    this.#on(events.STREAM_INITIALIZED, () => this.#readLevels());
+    this.#on(events.STREAM_INITIALIZED, () => this.#representationsOf(null));
     for (const event of [events.FRAGMENT_LOADING_STARTED, events.FRAGMENT_LOADING_PROGRESS])
       this.#on(event, (details) => this.#onFragmentProgress(details as { request: Request }));
     this.#on(events.FRAGMENT_LOADING_COMPLETED, (event) => this.#onFragmentLoaded(event as FragmentLoaded));
@@ -111,8 +112,8 @@ export class DashPlayback implements Playback {
       position: this.#video.currentTime,
       buffer: bufferAhead(this.#video),
       kbps: Number.isFinite(kbps) && kbps > 0 ? kbps : null,
-      level: this.#level,
-      bitrateKbps: this.#level === null ? null : (this.#representations[this.#level]?.bandwidth ?? 0) / 1000,
+      level: this.#shown?.level ?? null,
+      bitrateKbps: this.#shown === undefined ? null : this.#shown.representation.bandwidth / 1000,
       missing: this.#inFlight.missing(),
     };
   }
@@ -134,13 +135,21 @@ export class DashPlayback implements Playback {
     });
   }
 
-  #readLevels(): void {
-    const all = this.#player.getRepresentationsByType('video');
-    this.#representations = [...all].sort((a, b) => a.bandwidth - b.bandwidth);
+  /**
+   * Returns the video representations of a period in ascending order of bitrate.
+   *
+   * @param streamId the period; `null` for the active one
+   */
+  #representationsOf(streamId: string | null): readonly Representation[] {
+    const all = this.#player.getRepresentationsByType('video', streamId);
+    const ascending = [...all].sort((a, b) => a.bandwidth - b.bandwidth);
+    if (ascending.length > this.#representations.length) this.#representations = ascending;
+    return ascending;
   }
 
-  #levelOf(request: Request): number {
-    return this.#representations.findIndex(({ id }) => id === (request.representation?.id ?? request.representationId));
+  /** Returns the level of a video representation in its period; -1 if the period is gone. */
+  #levelOf({ id, mediaInfo }: Representation): number {
+    return this.#representationsOf(mediaInfo?.streamInfo?.id ?? null).findIndex((other) => other.id === id);
   }
 
   #onFragmentProgress({ request }: { request: Request }): void {
@@ -155,11 +164,10 @@ export class DashPlayback implements Playback {
     }
     if (request.type !== 'MediaSegment') return;
     if (request.mediaType === 'audio') this.#onAudioLoaded(request);
-    if (request.mediaType !== 'video') return;
-    if (this.#representations.length === 0) this.#readLevels();
-    const level = this.#levelOf(request);
-    const representation = this.#representations[level];
-    if (representation === undefined) return;
+    const { representation } = request;
+    if (request.mediaType !== 'video' || representation === undefined) return;
+    const level = this.#levelOf(representation);
+    if (level < 0) return;
     this.#segmentDuration = Math.max(this.#segmentDuration ?? 0, request.duration);
     const times = requestTimes(request, this.#lastArrived, readClocks());
     this.#lastArrived = times.arrived;
@@ -193,8 +201,10 @@ export class DashPlayback implements Playback {
 
   #onFragmentAbandoned({ request }: { request: Request }): void {
     this.#inFlight.remove(request);
-    const level = this.#levelOf(request);
-    if (request.mediaType !== 'video' || level < 0) return;
+    const { representation } = request;
+    if (request.mediaType !== 'video' || representation === undefined) return;
+    const level = this.#levelOf(representation);
+    if (level < 0) return;
     const now = readClocks();
     this.#listener.onAbandoned({
       segment: request.index,
@@ -207,8 +217,8 @@ export class DashPlayback implements Playback {
 
   #onQualityRendered({ mediaType, newRepresentation }: QualityRendered): void {
     if (mediaType !== 'video') return;
-    const level = this.#representations.findIndex(({ id }) => id === newRepresentation.id);
-    if (level >= 0) this.#level = level;
+    const level = this.#levelOf(newRepresentation);
+    if (level >= 0) this.#shown = { representation: newRepresentation, level };
   }
 
   #onPlayerError({ error }: { error: DashError | string }): void {

@@ -109,6 +109,18 @@ test('last copy of a segment that arrived before its playback counts as played',
   );
 });
 
+test('segments of several periods with the same numbers are no copies of each other', () => {
+  const second = [loaded(0, 1, 1000), loaded(1, 1, 2000)].map((segment) => ({
+    ...segment,
+    position: segment.position + 6,
+  }));
+  const spans = [span('loading', 0, 250, 0, 0), span('playing', 250, 12_250, 0, 12)];
+  const segments = [loaded(0, 0, 250), loaded(1, 0, 500), ...second];
+  const { kpis, switches } = buildRecord(HEADER, START, spans, true, { ...EMPTY_LOG, segments });
+  assert.deepEqual([kpis.mean_bitrate_kbps, kpis.linear], [1750, 2 * (1 + 2.5) - 1.5]);
+  assert.deepEqual(switches, [{ segment: 0, from_level: 0, to_level: 1, position_s: 6 }]);
+});
+
 test('reports after the end of the video are left out of the record', () => {
   const end = Math.max(...SPANS.map((span) => span.end));
   const sample = { buffer: 0, kbps: null, position: 6, level: 0 };

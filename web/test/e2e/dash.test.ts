@@ -1,0 +1,54 @@
+/** Manifests and failures that dash.js handles in its own way, in Chromium. */
+
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import type { Browser } from 'playwright-core';
+import { hasChromium, launch, play, postedSession, type Visit, visitPage } from './browser.ts';
+import { hasFfmpeg, testVideo, type VideoOptions } from './test-video.ts';
+
+const skip = hasChromium && hasFfmpeg ? false : 'needs Chromium and ffmpeg';
+
+const VIDEO: VideoOptions = { seconds: 12, segmentSeconds: 1, fps: 50, kbps: [200, 600], audio: false };
+
+/** Returns a manifest with the first seconds of a manifest as two periods, with other ids in the second. */
+function inTwoPeriods(manifest: string, seconds: number): string {
+  const set = /<AdaptationSet.*<\/AdaptationSet>/s.exec(manifest)?.[0] ?? '';
+  const timescale = Number(/timescale="(\d+)"/.exec(set)?.[1]);
+  const second = set
+    .replace(/<Representation id="(\d+)".*?<\/Representation>/gs, (representation, id: string) =>
+      representation.replaceAll('$RepresentationID$', id).replace(`id="${id}"`, `id="second-${id}"`),
+    )
+    .replaceAll('startNumber="1"', `startNumber="${seconds + 1}" presentationTimeOffset="${seconds * timescale}"`);
+  const period = (start: number, content: string) =>
+    `<Period start="PT${start}S" duration="PT${seconds}S">${content}</Period>`;
+  return manifest
+    .replace(/mediaPresentationDuration="[^"]*"/, `mediaPresentationDuration="PT${2 * seconds}S"`)
+    .replace(/<Period.*<\/Period>/s, period(0, set) + period(seconds, second));
+}
+
+describe('dash.js', { skip, concurrency: 2 }, () => {
+  let browser: Browser;
+  let folder: string;
+  before(async () => {
+    folder = await testVideo(VIDEO);
+    browser = await launch();
+  });
+  after(() => browser?.close());
+
+  const visit = (act: Visit) => visitPage(browser, { '/video/': folder, '/': 'dist' }, act);
+
+  test('video of two periods with other ids is recorded whole', async () => {
+    await visit(async (page, server) => {
+      const manifest = await readFile(join(folder, 'manifest.mpd'), 'utf8');
+      server.put('/video/periods.mpd', 'application/dash+xml', inTwoPeriods(manifest, 4));
+      await play(page, server, '/video/periods.mpd');
+      const session = await postedSession(page, server);
+      assert.deepEqual([session.state, session.seeks, session.video.levels.length], ['finished', [], 2]);
+      const responses = server.responses.filter(({ path, complete }) => complete && path.includes('/chunk-'));
+      assert.ok(responses.length >= 8);
+      assert.equal(session.segments.length, responses.length);
+    });
+  });
+});
