@@ -47,6 +47,12 @@ const FATAL_CODES = new Map<number, ReasonKind>([
   [35, 'decode'],
 ]);
 
+/** Error codes of dash.js for a media (27) or initialization segment (28) after its last retry. */
+const SEGMENT_CODES: readonly (number | undefined)[] = [27, 28];
+
+/** Buffer with which playback may stand still (s): dash.js's `gaps.threshold`. */
+const DRY_BUFFER_S = 0.3;
+
 export class DashPlayback implements Playback {
   readonly kind = 'dash';
   readonly #video: HTMLVideoElement;
@@ -58,6 +64,8 @@ export class DashPlayback implements Playback {
   #segmentDuration: number | null = null;
   readonly #gapJumps = new GapJumps();
   readonly #inFlight = new InFlight();
+  /** By media type, the segment that failed last, until dash.js requests another. */
+  readonly #lost = new Map<string, DashError>();
   /** Representation on the screen, and its level. */
   #shown: { readonly representation: Representation; readonly level: number } | undefined;
   /** Arrival of the last segment, on the clock of `performance.now()`. */
@@ -71,6 +79,7 @@ export class DashPlayback implements Playback {
     this.#player.updateSettings(playerSettings(options));
     this.#subscribe();
     video.addEventListener('error', this.#onMediaError);
+    video.addEventListener('waiting', this.#onWaiting);
     this.#stopObserving = observeMedia(video, listener, () => this.#gapJumps.update(video));
     this.#player.initialize(video, url, true);
   }
@@ -122,11 +131,17 @@ export class DashPlayback implements Playback {
     this.#stopped = true;
     this.#stopObserving();
     this.#video.removeEventListener('error', this.#onMediaError);
+    this.#video.removeEventListener('waiting', this.#onWaiting);
     this.#player.destroy();
   }
 
   readonly #onMediaError = () => {
     this.#reportError(mediaError(this.#video), null, null, mediaErrorKind(this.#video));
+  };
+
+  readonly #onWaiting = () => {
+    // After a seek dash.js has yet to request the segment at the new position.
+    if (!this.#video.seeking) this.#failIfDry();
   };
 
   #on(event: string, handle: (event: unknown) => void): void {
@@ -153,16 +168,14 @@ export class DashPlayback implements Playback {
   }
 
   #onFragmentProgress({ request }: { request: Request }): void {
+    this.#lost.delete(request.mediaType);
     if (request.type === 'MediaSegment') this.#inFlight.update(request);
   }
 
   #onFragmentLoaded({ request, error }: FragmentLoaded): void {
     this.#inFlight.remove(request);
-    if (error != null) {
-      this.#reportError(error.message ?? 'request failed', request.index, error.data?.response?.status ?? null, null);
-      return;
-    }
-    if (request.type !== 'MediaSegment') return;
+    // `onPlayerError` has reported the error.
+    if (error != null || request.type !== 'MediaSegment') return;
     if (request.mediaType === 'audio') this.#onAudioLoaded(request);
     const { representation } = request;
     if (request.mediaType !== 'video' || representation === undefined) return;
@@ -226,10 +239,27 @@ export class DashPlayback implements Playback {
       this.#reportError(error, null, null, 'other');
       return;
     }
-    const status = error.data?.response?.status ?? null;
-    const kind = FATAL_CODES.get(error.code ?? 0) ?? null;
+    this.#reportDashError(error, FATAL_CODES.get(error.code ?? 0) ?? null);
+    const mediaType = error.data?.request?.mediaType;
+    if (!SEGMENT_CODES.includes(error.code) || (mediaType !== 'video' && mediaType !== 'audio')) return;
+    this.#lost.set(mediaType, error);
+    // dash.js now asks another server if the manifest names one.
+    setTimeout(() => this.#failIfDry());
+  }
+
+  /** Ends playback if it has reached a lost segment. */
+  #failIfDry(): void {
+    const [error] = this.#lost.values();
+    if (error !== undefined && bufferAhead(this.#video) < DRY_BUFFER_S) this.#reportDashError(error, 'network');
+  }
+
+  #reportDashError({ message, data }: DashError, kind: ReasonKind | null): void {
+    const status = data?.response?.status ?? null;
     const isHttp = kind === 'network' && status !== null && status >= 100;
-    this.#reportError(error.message ?? 'unknown error', null, status, isHttp ? 'http' : kind);
+    const text = message?.replace(/[?&]CMCD=[^& ]*/, '') ?? 'unknown error';
+    // Requests other than of media segments have the index NaN.
+    const index = data?.request?.index ?? Number.NaN;
+    this.#reportError(text, Number.isNaN(index) ? null : index, status, isHttp ? 'http' : kind);
   }
 
   /** @param kind kind of a fatal error; `null` if playback continues */
@@ -242,13 +272,13 @@ export class DashPlayback implements Playback {
 
 interface FragmentLoaded {
   readonly request: Request;
-  readonly error?: DashError | null;
+  readonly error?: unknown;
 }
 
 interface DashError {
   readonly code?: number;
   readonly message?: string;
-  readonly data?: { readonly response?: { readonly status?: number } };
+  readonly data?: { readonly request?: Partial<Request>; readonly response?: { readonly status?: number } };
 }
 
 interface QualityRendered {

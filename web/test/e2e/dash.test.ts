@@ -12,6 +12,8 @@ const skip = hasChromium && hasFfmpeg ? false : 'needs Chromium and ffmpeg';
 
 const VIDEO: VideoOptions = { seconds: 12, segmentSeconds: 1, fps: 50, kbps: [200, 600], audio: false };
 
+const MANIFEST = '/video/manifest.mpd';
+
 /** Returns a manifest with the first seconds of a manifest as two periods, with other ids in the second. */
 function inTwoPeriods(manifest: string, seconds: number): string {
   const set = /<AdaptationSet.*<\/AdaptationSet>/s.exec(manifest)?.[0] ?? '';
@@ -49,6 +51,42 @@ describe('dash.js', { skip, concurrency: 2 }, () => {
       const responses = server.responses.filter(({ path, complete }) => complete && path.includes('/chunk-'));
       assert.ok(responses.length >= 8);
       assert.equal(session.segments.length, responses.length);
+    });
+  });
+
+  for (const [when, name, segment, playedS] of [
+    ['before the video, with its initialization', 'init-stream\\d', null, 0],
+    ['before the first picture', 'chunk-stream\\d-00001', 0, 0],
+    ['once the buffer is dry', 'chunk-stream\\d-00008', 7, 7],
+  ] as const) {
+    test(`missing segment ends the session as failed ${when}`, async () => {
+      await visit(async (page, server) => {
+        // Requests also name the next segment, in their query.
+        await page.route(new RegExp(`${name}\\.m4s\\?`), (route) => route.fulfill({ status: 404 }));
+        await play(page, server, MANIFEST);
+        const session = await postedSession(page, server);
+        assert.deepEqual([session.state, session.reason?.kind], ['failed', 'http']);
+        assert.match(session.reason?.message ?? '', new RegExp(`${name}\\.m4s is not available$`));
+        const errors = session.errors.map(({ segment, status, fatal }) => [segment, status, fatal]);
+        assert.deepEqual(errors, [
+          [segment, 404, false],
+          [segment, 404, true],
+        ]);
+        assert.ok(Math.abs(session.played_s - playedS) < 0.3, `${session.played_s} of ${playedS} s`);
+        assert.match(await page.getByRole('alert').innerText(), /Playback failed/);
+      });
+    });
+  }
+
+  test('video that another server has does not end the session', async () => {
+    await visit(async (page, server) => {
+      const manifest = await readFile(join(folder, 'manifest.mpd'), 'utf8');
+      const [gone, video] = ['gone', 'video'].map((name) => `<BaseURL>${server.origin}/${name}/</BaseURL>`);
+      server.put('/video/servers.mpd', 'application/dash+xml', manifest.replace('<Period', `${gone}${video}$&`));
+      await play(page, server, '/video/servers.mpd');
+      await page.waitForFunction(() => (document.querySelector('video')?.currentTime ?? 0) > 1);
+      await page.getByRole('button', { name: 'End session' }).click();
+      assert.equal((await postedSession(page, server)).state, 'left');
     });
   });
 });
