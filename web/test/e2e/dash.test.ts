@@ -78,6 +78,19 @@ describe('dash.js', { skip, concurrency: 2 }, () => {
     });
   }
 
+  test('jump to the end of the video over a late last segment is no seek of the viewer', async () => {
+    await visit(async (page, server) => {
+      const manifest = await readFile(join(folder, 'manifest.mpd'), 'utf8');
+      server.put('/video/short.mpd', 'application/dash+xml', manifest.replace('"PT12.0S"', '"PT4S"'));
+      server.profile = (path) => (/-00004\.m4s$/.test(path) ? { delayMs: 8000 } : {});
+      await play(page, server, '/video/short.mpd');
+      const session = await postedSession(page, server);
+      assert.deepEqual([session.state, session.seeks], ['finished', []]);
+      const stall = session.stalls.at(-1);
+      assert.ok(Math.abs((stall?.position_s ?? 0) - 3) < 0.3, JSON.stringify(session.stalls));
+    });
+  });
+
   test('video that another server has does not end the session', async () => {
     await visit(async (page, server) => {
       const manifest = await readFile(join(folder, 'manifest.mpd'), 'utf8');
