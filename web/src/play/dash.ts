@@ -206,8 +206,10 @@ export class DashPlayback implements Playback {
     const codec = codecName(representation?.codecs ?? '');
     if (representation !== undefined && codec !== null)
       this.#listener.onAudioSegment({
+        position: request.startTime,
         duration: request.duration,
         bitrateKbps: representation.bandwidth / 1000,
+        arrived: performance.now(),
         codec,
       });
   }
