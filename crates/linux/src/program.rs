@@ -3,12 +3,13 @@
 //! Init is PID 1 of a new PID namespace. It forwards signals, reaps all processes, and ends with
 //! the program; the kernel then kills the remaining processes, daemons too (pid_namespaces(7)). A
 //! pipe's hangup or PDEATHSIG ends init when its thread or this process ends. The program itself
-//! is PID 2, because the kernel withholds most signals from PID 1. It keeps the terminal and the
-//! process group. A private mount namespace provides `/proc` and `/sys` of the new namespaces.
+//! is PID 2, because the kernel withholds most signals from PID 1. It keeps the terminal, the
+//! process group and the inherited limit of open files. A private mount namespace provides `/proc`
+//! and `/sys` of the new namespaces.
 
 use crate::namespace::Namespace;
 use crate::seccomp::{self, Listener};
-use crate::{Error, signal};
+use crate::{Error, process, signal};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
@@ -228,7 +229,7 @@ fn run_as_init(ends: [RawFd; 2], resolver: &str) -> io::Result<()> {
         match libc::fork() {
             0 => {
                 libc::sigprocmask(libc::SIG_SETMASK, &raw const none, core::ptr::null_mut());
-                return Ok(());
+                return process::restore_open_file_limit();
             }
             -1 => return Err(io::Error::last_os_error()),
             program => PROGRAM_PID.store(program, Ordering::Relaxed),

@@ -18,7 +18,7 @@ use linux::namespace::Namespace;
 use linux::pm::{Limits, PathManager};
 use linux::route::{Route, RouteEntry};
 use linux::tun::{MAX_NAME_BYTES, Tun};
-use linux::{Error, sysctl};
+use linux::{Error, process, sysctl};
 use sim::{Experiment, energy_costs};
 use stack::Host;
 use std::net::{IpAddr, Ipv4Addr};
@@ -34,6 +34,10 @@ pub(crate) const HEADER_BYTES: u32 = 40;
 /// Queue length of the TUN devices, in packets. They must never drop: the emulated links have the
 /// only queues.
 const DEVICE_QUEUE_PACKETS: u32 = 100_000;
+/// A listener, both ends of the connection, and the proxy's connections to them.
+const FILES_PER_CONNECTION: u64 = 5;
+/// Limit of open files that suffices for devices, namespaces and relays.
+const OTHER_FILES: u64 = 1024;
 /// Linux's maximum number of subflows (MPTCP_PM_ADDR_MAX).
 const MAX_SUBFLOWS: u32 = 8;
 
@@ -87,14 +91,15 @@ pub(crate) struct Topology {
 
 impl Topology {
     /// Creates both hosts, and returns the devices of each path. With `offload`, the emulator
-    /// segments packets for the kernels ([`Driver::devices`]). Everything ends with the returned
-    /// values.
+    /// segments packets for the kernels ([`Driver::devices`]). Raises this process's limit of open
+    /// files; everything else ends with the returned values.
     pub(crate) fn build(
         experiment: &Experiment,
         stacks: Stacks,
         offload: bool,
         reach: Reach,
     ) -> Result<(Self, Vec<[Tun; 2]>), Error> {
+        process::raise_open_file_limit(open_files_needed(experiment, reach));
         let (device, server) = (Namespace::create()?, Namespace::create()?);
         let (paths, device_ends) = match stacks.device {
             StackKind::Linux => {
@@ -197,6 +202,16 @@ impl Topology {
     pub(crate) fn server_place(&self) -> Place<'_> {
         self.server_host().map_or(Place::Kernel(&self.server), |_| Place::Stack)
     }
+}
+
+/// Maximum number of open files of a run on these hosts.
+fn open_files_needed(experiment: &Experiment, reach: Reach) -> u64 {
+    let connections = FILES_PER_CONNECTION * experiment.traffic.len() as u64;
+    let listeners = match reach {
+        Reach::Server => 0,
+        Reach::Everything => u64::from(u16::MAX),
+    };
+    connections + listeners + OTHER_FILES
 }
 
 /// Creates the interfaces of a device that uses the kernel. They stay down.

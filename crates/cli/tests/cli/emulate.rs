@@ -3,7 +3,7 @@
 //! `a_server` and `a_client` are the programs: ignored tests that the other tests start in the
 //! namespaces. Without the variable TANDEM_SERVER they return at once.
 
-use crate::support::{Output, Place};
+use crate::support::{Output, Place, output_of, tandem_path};
 use crate::testbed::{SMALL, as_nobody, host_state, succeeds};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -214,6 +214,18 @@ fn needs_root_standard_streams_belong_to_the_program() {
     // The program sees the PID namespace and the interfaces of the device.
     let output = place.run(&["emulate", "small.toml", "-q", "--", "sh", "-c", "echo $$; ls /sys/class/net"]);
     assert_eq!(output.out, "2\nlo\nlte\nwifi\n");
+}
+
+#[test]
+#[ignore = "needs root"]
+fn needs_root_programs_have_the_inherited_limit_of_open_files() {
+    let tandem = tandem_path().display();
+    let limits = "ulimit -Sn; ulimit -Hn";
+    let script =
+        format!("ulimit -Sn 500; ulimit -Hn 1000; exec {tandem} emulate small.toml -q -- sh -c '{limits}'");
+    let place = place();
+    let output = output_of(Command::new("sh").args(["-c", &script]).current_dir(place.path()));
+    assert_eq!((output.code, output.out.as_str()), (0, "500\n1000\n"), "{}", output.err);
 }
 
 /// Starts a shell with `script` and waits until it prints "ready".
