@@ -41,6 +41,10 @@ const OTHER_FILES: u64 = 1024;
 /// Linux's maximum number of subflows (MPTCP_PM_ADDR_MAX).
 const MAX_SUBFLOWS: u32 = 8;
 
+/// Name of the loopback interface, and names that the kernel reserves for settings of all
+/// interfaces and of new ones.
+const RESERVED_NAMES: [&str; 3] = ["lo", "all", "default"];
+
 /// Initial address of the device on a path.
 pub(crate) fn device_address(path: usize) -> IpAddr {
     Ipv4Addr::new(10, 77, path as u8, 2).into()
@@ -359,7 +363,8 @@ pub(crate) fn buffer_for_window(window: u64) -> u64 {
 fn interface_name(path: &str, number: usize) -> String {
     let valid: String =
         path.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')).collect();
-    if valid == path && !valid.is_empty() && valid.len() <= MAX_NAME_BYTES && valid != "lo" {
+    let is_valid = valid == path && !valid.is_empty() && valid.len() <= MAX_NAME_BYTES;
+    if is_valid && !RESERVED_NAMES.contains(&path) {
         return valid;
     }
     let kept: String = valid.chars().take(MAX_NAME_BYTES - 4).collect();
@@ -374,6 +379,8 @@ mod tests {
     fn interface_has_the_name_of_its_path_if_valid() {
         assert_eq!(interface_name("wifi", 0), "wifi");
         assert_eq!(interface_name("lo", 3), "lo-3");
+        assert_eq!(interface_name("all", 4), "all-4");
+        assert_eq!(interface_name("default", 5), "default-5");
         assert_eq!(interface_name("a path of many words", 12), "apathofmany-12");
         assert_eq!(interface_name("", 1), "-1");
     }
