@@ -133,6 +133,28 @@ impl Topology {
         Ok((topology, devices.collect()))
     }
 
+    /// Sets the congestion control of both hosts' sockets that do not choose their own. Notes a
+    /// refusal: a namespace's default may only be a congestion control that the machine allows.
+    pub(crate) fn set_default_congestion(&self, name: &str, notes: &mut Vec<String>) -> Result<(), Error> {
+        const DEFAULT: &str = "net.ipv4.tcp_congestion_control";
+        for host in [&self.device, &self.server] {
+            let default = host.run(|| {
+                // An error leaves the machine's default, which is read next.
+                _ = sysctl::write(DEFAULT, name);
+                sysctl::read(DEFAULT)
+            })?;
+            if default != name {
+                notes.push(format!(
+                    "the congestion control `{name}` has no effect: the programs' sockets use `{default}`, since \
+                     this machine does not allow `{name}` in network namespaces \
+                     (`net.ipv4.tcp_allowed_congestion_control`)"
+                ));
+                break;
+            }
+        }
+        Ok(())
+    }
+
     /// Starts Tandem's stacks on the clock of the run.
     pub(crate) fn start_stacks(&mut self, experiment: &Experiment, clock: Clock) -> Result<(), Error> {
         if let DevicePaths::Stack(paths) = &mut self.paths {

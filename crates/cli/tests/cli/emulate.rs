@@ -137,6 +137,28 @@ fn needs_root_sockets_stay_tcp_on_request_and_in_tcp_scenarios() {
 
 #[test]
 #[ignore = "needs root"]
+fn needs_root_unchanged_sockets_have_the_congestion_control_of_the_scenario() {
+    let place = place();
+    let tcp = SMALL.replace("protocol = 'mptcp'", "protocol = 'tcp'\npath = 'lte'");
+    place.write("tcp.toml", &format!("{tcp}[[traffic]]\nkind = 'bulk'\n"));
+    let server =
+        format!("cat /proc/sys/net/ipv4/tcp_congestion_control; {}", part("emulate::a_server").join(" "));
+    let client = format!("exec 3<>/dev/tcp/10.77.255.1/{PORT}; ss -Htin dst 10.77.255.1");
+    for (scenario, sockets) in [("small.toml", "asked"), ("tcp.toml", "all")] {
+        let options = ["--mptcp", sockets, "--set", "transport.congestion=reno", "--server", &server];
+        let output =
+            place.run(&[&["emulate", scenario][..], &options, &["--", "bash", "-c", &client]].concat());
+        assert_eq!(output.code, 0, "{}", output.err);
+        assert!(output.out.contains(" reno "), "{sockets}: {}", output.out);
+        assert!(output.err.contains("reno\n"), "{sockets}: {}", output.err);
+    }
+    let options = ["--mptcp", "asked", "--set", "transport.congestion=olia"];
+    let output = place.run(&[&["emulate", "small.toml"][..], &options, &["--", "true"]].concat());
+    assert!(output.err.contains("the congestion control `olia` has no effect"), "{}", output.err);
+}
+
+#[test]
+#[ignore = "needs root"]
 fn needs_root_stack_of_tandem_serves_an_unmodified_program_with_its_scheduler() {
     let more = ["--server-stack", "tandem", "--set", "transport.scheduler=redundant"];
     let (output, result) = download(&place(), &more);
