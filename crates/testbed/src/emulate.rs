@@ -452,6 +452,7 @@ fn forward_signals(signals: &Signals, control: &Control) {
         let Some(signal) = received else { continue };
         match control.lock_program().as_ref() {
             Some(program) if !signal.from_terminal => program.signal(signal.number),
+            // The program's init has it too, and forwards it to a program in another process group.
             Some(_) => {}
             None => control.stop.store(true, Ordering::Relaxed),
         }

@@ -281,6 +281,32 @@ fn needs_root_signals_are_forwarded_to_the_program() {
     }
 }
 
+#[test]
+#[ignore = "needs root"]
+fn needs_root_ctrl_c_reaches_a_program_in_a_process_group_of_its_own_once() {
+    let place = place();
+    let script = "n=0; trap 'n=$((n + 1))' INT; echo ready; sleep 1; sleep 1; echo heard $n; exit 9";
+    place.write("script", script);
+    for prefix in ["", "setsid "] {
+        let tandem = tandem_path().display();
+        let line = format!("exec {tandem} emulate small.toml -q -- {prefix}sh script");
+        let mut command = Command::new("script");
+        command.args(["--quiet", "--return", "--command", &line, "/dev/null"]).current_dir(place.path());
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("script(1) is installed");
+        let mut out = BufReader::new(child.stdout.take().expect("a pipe"));
+        let mut line = String::new();
+        out.read_line(&mut line).expect("it prints text");
+        assert_eq!(line, "ready\r\n");
+        let mut keyboard = child.stdin.take().expect("a pipe");
+        keyboard.write_all(b"\x03").expect("the terminal is open");
+        let mut rest = String::new();
+        out.read_to_string(&mut rest).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(9), "{prefix}: {rest}");
+        assert!(rest.contains("heard 1\r\n"), "{prefix}: {rest}");
+    }
+}
+
 /// Number of processes with `mark` in their command line.
 fn count_processes(mark: &str) -> usize {
     let processes = fs::read_dir("/proc").expect("/proc is mounted").flatten();
