@@ -32,9 +32,6 @@ const DNS_PORT: u16 = 53;
 pub(crate) const NAME_SERVER: SocketAddr = SocketAddr::new(SERVER, DNS_PORT);
 /// Configuration of the host's resolver. Without it the programs of an uplink resolve no names.
 pub const RESOLV_CONF: &str = "/etc/resolv.conf";
-/// Maximum number of ports with a listener. This and the other limits keep the relay below the usual
-/// limit of 1024 open files, which the programs inherit.
-const MAX_PORTS: usize = 128;
 /// Maximum number of connections. Each has two files.
 const MAX_CONNECTIONS: usize = 256;
 
@@ -106,7 +103,7 @@ impl FlowOpener {
     }
 
     fn open_port(&mut self, port: u16) {
-        if self.ports.len() < MAX_PORTS && self.ports.insert(port) {
+        if self.ports.insert(port) {
             let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, port));
             // Fails if a program of the server listens at all addresses: connections are its own.
             let _ = self.proxy.forward_from_here(any, self.congestion.as_deref());
