@@ -360,6 +360,20 @@ fn needs_root_emulate_without_privileges_names_the_requirement() {
 }
 
 #[test]
+fn generated_channel_is_as_long_as_the_command_may_run() {
+    // A scenario checks its duration, so the longer one must be a part of it.
+    let output = Place::new().run(&["emulate", "tiny.toml", "--duration", "600000s", "--", "true"]);
+    assert_eq!(output.code, 3, "{}", output.err);
+    assert!(output.err.contains("has 1200000 rows"), "{}", output.err);
+    // A shorter one leaves the scenario as it is, also where a path joins later.
+    let place = place();
+    let late = SMALL.replace("name = 'lte'", "name = 'lte'\njoin_at = '2s'");
+    place.write("late.toml", &format!("{late}[[traffic]]\nkind = 'bulk'\n"));
+    let output = place.run(&["emulate", "late.toml", "--duration", "1s", "--", "true"]);
+    assert_ne!(output.code, 3, "{}", output.err);
+}
+
+#[test]
 fn invalid_command_line_is_refused_before_anything_runs() {
     let place = place();
     for arguments in [
