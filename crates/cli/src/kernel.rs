@@ -43,6 +43,11 @@ pub(crate) fn lost_packets(count: u64) -> Option<Warning> {
     })
 }
 
+/// The warning about the first failed connection.
+pub(crate) fn failed_connection(failure: Option<(usize, String)>) -> Option<Warning> {
+    failure.map(|(number, reason)| Warning::new(format!("connection {number} failed: {reason}"), ""))
+}
+
 /// The failure of the program for a failed run on the kernel.
 pub(crate) fn failure(error: &testbed::Error) -> Failure {
     let (message, hint) = (error.to_string(), error.hint().to_owned());

@@ -72,6 +72,9 @@ impl Error {
     pub fn hint(&self) -> &str {
         match self {
             Self::Lacks { hint, .. } => hint,
+            _ if self.errno() == Some(libc::EMFILE) => {
+                "raise the limit of open files of this process: `ulimit -n`"
+            }
             Self::System { .. } | Self::Program { .. } | Self::Refused { .. } | Self::Malformed { .. } => "",
         }
     }
@@ -84,5 +87,17 @@ impl Error {
             }
             Self::Lacks { .. } | Self::Malformed { .. } => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lack_of_descriptors_has_a_hint() {
+        let error = Error::system("open a socket", io::Error::from_raw_os_error(libc::EMFILE));
+        assert!(error.hint().contains("ulimit -n"), "{}", error.hint());
+        assert_eq!(Error::system("open a socket", io::Error::from_raw_os_error(libc::EIO)).hint(), "");
     }
 }

@@ -111,6 +111,7 @@ impl Namespace {
             .name(name.to_owned())
             .spawn(move || {
                 inside.enter()?;
+                drop(inside);
                 work()
             })
             .map_err(|error| Error::system(doing(), error))

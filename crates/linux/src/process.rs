@@ -4,7 +4,12 @@ use crate::Error;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CapabilitySet, capabilities};
 use std::fs;
+use std::io;
 use std::os::unix::fs::MetadataExt;
+use std::sync::OnceLock;
+
+/// Limit of open files before [`raise_open_file_limit`] has raised it.
+static INHERITED_OPEN_FILE_LIMIT: OnceLock<Rlimit> = OnceLock::new();
 
 /// True when the calling thread has CAP_NET_ADMIN.
 ///
@@ -21,8 +26,9 @@ pub fn open_file_limit() -> u64 {
 }
 
 /// Raises the limit of open files to at least `least`, or as far as permitted. Child processes
-/// inherit the limit.
+/// inherit the limit, except a [`Program`](crate::program::Program).
 pub fn raise_open_file_limit(least: u64) {
+    INHERITED_OPEN_FILE_LIMIT.get_or_init(|| getrlimit(Resource::Nofile));
     let maximum = getrlimit(Resource::Nofile).maximum;
     let all = maximum.map_or(least, |maximum| maximum.max(least));
     let set = |number| setrlimit(Resource::Nofile, Rlimit { current: Some(number), maximum: Some(number) });
@@ -31,6 +37,12 @@ pub fn raise_open_file_limit(least: u64) {
     if set(all).is_err() {
         _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
     }
+}
+
+/// Sets the limit of open files to the inherited one. Async-signal-safe.
+pub(crate) fn restore_open_file_limit() -> io::Result<()> {
+    let Some(limit) = INHERITED_OPEN_FILE_LIMIT.get() else { return Ok(()) };
+    setrlimit(Resource::Nofile, *limit).map_err(Into::into)
 }
 
 /// Random identifier of the current boot.

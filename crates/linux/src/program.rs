@@ -3,12 +3,13 @@
 //! Init is PID 1 of a new PID namespace. It forwards signals, reaps all processes, and ends with
 //! the program; the kernel then kills the remaining processes, daemons too (pid_namespaces(7)). A
 //! pipe's hangup or PDEATHSIG ends init when its thread or this process ends. The program itself
-//! is PID 2, because the kernel withholds most signals from PID 1. It keeps the terminal and the
-//! process group. A private mount namespace provides `/proc` and `/sys` of the new namespaces.
+//! is PID 2, because the kernel withholds most signals from PID 1. It keeps the terminal, the
+//! process group and the inherited limit of open files. A private mount namespace provides `/proc`
+//! and `/sys` of the new namespaces.
 
 use crate::namespace::Namespace;
 use crate::seccomp::{self, Listener};
-use crate::{Error, signal};
+use crate::{Error, process, signal};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
@@ -228,16 +229,14 @@ fn run_as_init(ends: [RawFd; 2], resolver: &str) -> io::Result<()> {
         match libc::fork() {
             0 => {
                 libc::sigprocmask(libc::SIG_SETMASK, &raw const none, core::ptr::null_mut());
-                return Ok(());
+                return process::restore_open_file_limit();
             }
             -1 => return Err(io::Error::last_os_error()),
             program => PROGRAM_PID.store(program, Ordering::Relaxed),
         }
-        // Leaves the program's process group: the terminal signals that group directly, so init
-        // must not forward the same signal.
-        libc::setpgid(0, 0);
         let mut action: libc::sigaction = core::mem::zeroed();
-        action.sa_sigaction = forward_signal as extern "C" fn(i32) as usize;
+        action.sa_flags = libc::SA_SIGINFO;
+        action.sa_sigaction = forward_signal as SignalHandler as usize;
         for number in signal::FORWARDED {
             libc::sigaction(number, &raw const action, core::ptr::null_mut());
         }
@@ -259,12 +258,20 @@ fn run_as_init(ends: [RawFd; 2], resolver: &str) -> io::Result<()> {
     }
 }
 
-extern "C" fn forward_signal(number: i32) {
-    // SAFETY: `kill` takes numbers. The process is an unreaped child of init, so its PID is not
-    // reused.
+/// Handler of a signal with SA_SIGINFO (sigaction(2)).
+type SignalHandler = extern "C" fn(i32, *const libc::siginfo_t, *mut libc::c_void);
+
+/// Forwards a signal to the program, unless the terminal has sent it to the process group of both.
+extern "C" fn forward_signal(number: i32, info: *const libc::siginfo_t, _context: *mut libc::c_void) {
+    let program = PROGRAM_PID.load(Ordering::Relaxed);
+    // SAFETY: the kernel passes a valid structure, and the calls take numbers. The process is an
+    // unreaped child of init, so its PID is not reused.
     #[allow(unsafe_code)]
     unsafe {
-        libc::kill(PROGRAM_PID.load(Ordering::Relaxed), number);
+        let is_from_terminal = (*info).si_code == libc::SI_KERNEL;
+        if !is_from_terminal || libc::getpgid(program) != libc::getpgrp() {
+            libc::kill(program, number);
+        }
     }
 }
 

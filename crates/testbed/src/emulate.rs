@@ -165,17 +165,7 @@ pub fn emulate(
     controller.capture = capture;
     controller.set_allowance_period(limit.unwrap_or(experiment_duration));
     controller.steer(Instant::ZERO)?;
-    let transport = &experiment.transport;
-    let sockets = match transport.protocol {
-        Protocol::Mptcp if multipath => {
-            match stacks.server {
-                StackKind::Linux => note_multipath(transport, &mut notes),
-                StackKind::Tandem => note_receiver_driven(transport, &mut notes),
-            }
-            Sockets::Mptcp(Some(congestion_name(&transport.config.congestion, &mut notes)))
-        }
-        _ => Sockets::Unchanged,
-    };
+    let sockets = configure_sockets(experiment, controller.topology, multipath, &mut notes)?;
     let control = Control { finished, ..Control::default() };
     let foreground = Foreground::remember();
     let emulation = Emulation { controller, devices, proxied, uplink, sockets, foreground };
@@ -306,6 +296,29 @@ fn check_server(programs: &Programs) -> Result<(), Error> {
         }
         StackKind::Linux | StackKind::Tandem => Ok(()),
     }
+}
+
+/// Gives the programs' sockets the protocol and the congestion control of the experiment. Notes
+/// unsupported properties of the transport.
+fn configure_sockets(
+    experiment: &Experiment,
+    topology: &Topology,
+    multipath: bool,
+    notes: &mut Vec<String>,
+) -> Result<Sockets, Error> {
+    let transport = &experiment.transport;
+    let is_mptcp = transport.protocol == Protocol::Mptcp;
+    match topology.stacks.server {
+        StackKind::Linux if is_mptcp => note_multipath(transport, notes),
+        StackKind::Tandem if is_mptcp => note_receiver_driven(transport, notes),
+        _ => {}
+    }
+    let congestion = congestion_name(&transport.config.congestion, notes);
+    if is_mptcp && multipath {
+        return Ok(Sockets::Mptcp(Some(congestion)));
+    }
+    topology.set_default_congestion(&congestion, notes)?;
+    Ok(Sockets::Unchanged)
 }
 
 /// Relays connections from Tandem's stack at the server to the server's program.
@@ -439,6 +452,7 @@ fn forward_signals(signals: &Signals, control: &Control) {
         let Some(signal) = received else { continue };
         match control.lock_program().as_ref() {
             Some(program) if !signal.from_terminal => program.signal(signal.number),
+            // The program's init has it too, and forwards it to a program in another process group.
             Some(_) => {}
             None => control.stop.store(true, Ordering::Relaxed),
         }

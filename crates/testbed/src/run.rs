@@ -8,7 +8,7 @@ use crate::settings::Settings;
 use crate::stacks::Stacks;
 use crate::stream::Place;
 use crate::topology::{Reach, Topology};
-use crate::traffic::{Flow, RunContext};
+use crate::traffic::{Flow, RunContext, first_failure};
 use crate::translation::{check_stacks, check_supported, connection_plans};
 use crate::{Error, Outcome};
 use emulator::Lateness;
@@ -36,6 +36,8 @@ pub struct KernelRun {
     pub reactions: Vec<Reaction>,
     /// Number of connections that the device opened for each application.
     pub opened: Vec<u64>,
+    /// Number of the first failed connection, from 1, and its error.
+    pub first_failure: Option<(usize, String)>,
     /// Subflows of the device and of the server in the last sample, at most 250 ms before the end.
     /// With a capture, the sample is taken after the last packet, so both cover the same packets.
     pub subflows: [Vec<Subflow>; 2],
@@ -122,6 +124,7 @@ pub fn run_with(
     let lost_packets = controller.topology.lost_packets(&emulator);
     let after = controller.read_settings();
     let opened = controller.flows.iter().map(|flow| flow.progress.opened.load(Ordering::Relaxed)).collect();
+    let first_failure = first_failure(&controller.flows);
     over.store(true, Ordering::Relaxed);
     for flow in std::mem::take(&mut controller.flows) {
         flow.join()?;
@@ -140,6 +143,7 @@ pub fn run_with(
         priorities_heard,
         reactions: controller.reactions.measured,
         opened,
+        first_failure,
         subflows: controller.subflows,
         settings: before.zip(after?).map(Into::into),
         proxy: totals,

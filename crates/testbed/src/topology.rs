@@ -18,7 +18,7 @@ use linux::namespace::Namespace;
 use linux::pm::{Limits, PathManager};
 use linux::route::{Route, RouteEntry};
 use linux::tun::{MAX_NAME_BYTES, Tun};
-use linux::{Error, sysctl};
+use linux::{Error, process, sysctl};
 use sim::{Experiment, energy_costs};
 use stack::Host;
 use std::net::{IpAddr, Ipv4Addr};
@@ -34,8 +34,16 @@ pub(crate) const HEADER_BYTES: u32 = 40;
 /// Queue length of the TUN devices, in packets. They must never drop: the emulated links have the
 /// only queues.
 const DEVICE_QUEUE_PACKETS: u32 = 100_000;
+/// A listener, both ends of the connection, and the proxy's connections to them.
+const FILES_PER_CONNECTION: u64 = 5;
+/// Limit of open files that suffices for devices, namespaces and relays.
+const OTHER_FILES: u64 = 1024;
 /// Linux's maximum number of subflows (MPTCP_PM_ADDR_MAX).
 const MAX_SUBFLOWS: u32 = 8;
+
+/// Name of the loopback interface, and names that the kernel reserves for settings of all
+/// interfaces and of new ones.
+const RESERVED_NAMES: [&str; 3] = ["lo", "all", "default"];
 
 /// Initial address of the device on a path.
 pub(crate) fn device_address(path: usize) -> IpAddr {
@@ -87,14 +95,15 @@ pub(crate) struct Topology {
 
 impl Topology {
     /// Creates both hosts, and returns the devices of each path. With `offload`, the emulator
-    /// segments packets for the kernels ([`Driver::devices`]). Everything ends with the returned
-    /// values.
+    /// segments packets for the kernels ([`Driver::devices`]). Raises this process's limit of open
+    /// files; everything else ends with the returned values.
     pub(crate) fn build(
         experiment: &Experiment,
         stacks: Stacks,
         offload: bool,
         reach: Reach,
     ) -> Result<(Self, Vec<[Tun; 2]>), Error> {
+        process::raise_open_file_limit(open_files_needed(experiment, reach));
         let (device, server) = (Namespace::create()?, Namespace::create()?);
         let (paths, device_ends) = match stacks.device {
             StackKind::Linux => {
@@ -122,6 +131,28 @@ impl Topology {
         }
         let devices = device_ends.into_iter().zip(server_ends).map(|(device, server)| [device, server]);
         Ok((topology, devices.collect()))
+    }
+
+    /// Sets the congestion control of both hosts' sockets that do not choose their own. Notes a
+    /// refusal: a namespace's default may only be a congestion control that the machine allows.
+    pub(crate) fn set_default_congestion(&self, name: &str, notes: &mut Vec<String>) -> Result<(), Error> {
+        const DEFAULT: &str = "net.ipv4.tcp_congestion_control";
+        for host in [&self.device, &self.server] {
+            let default = host.run(|| {
+                // An error leaves the machine's default, which is read next.
+                _ = sysctl::write(DEFAULT, name);
+                sysctl::read(DEFAULT)
+            })?;
+            if default != name {
+                notes.push(format!(
+                    "the congestion control `{name}` has no effect: the programs' sockets use `{default}`, since \
+                     this machine does not allow `{name}` in network namespaces \
+                     (`net.ipv4.tcp_allowed_congestion_control`)"
+                ));
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// Starts Tandem's stacks on the clock of the run.
@@ -197,6 +228,16 @@ impl Topology {
     pub(crate) fn server_place(&self) -> Place<'_> {
         self.server_host().map_or(Place::Kernel(&self.server), |_| Place::Stack)
     }
+}
+
+/// Maximum number of open files of a run on these hosts.
+fn open_files_needed(experiment: &Experiment, reach: Reach) -> u64 {
+    let connections = FILES_PER_CONNECTION * experiment.traffic.len() as u64;
+    let listeners = match reach {
+        Reach::Server => 0,
+        Reach::Everything => u64::from(u16::MAX),
+    };
+    connections + listeners + OTHER_FILES
 }
 
 /// Creates the interfaces of a device that uses the kernel. They stay down.
@@ -344,7 +385,8 @@ pub(crate) fn buffer_for_window(window: u64) -> u64 {
 fn interface_name(path: &str, number: usize) -> String {
     let valid: String =
         path.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')).collect();
-    if valid == path && !valid.is_empty() && valid.len() <= MAX_NAME_BYTES && valid != "lo" {
+    let is_valid = valid == path && !valid.is_empty() && valid.len() <= MAX_NAME_BYTES;
+    if is_valid && !RESERVED_NAMES.contains(&path) {
         return valid;
     }
     let kept: String = valid.chars().take(MAX_NAME_BYTES - 4).collect();
@@ -359,6 +401,8 @@ mod tests {
     fn interface_has_the_name_of_its_path_if_valid() {
         assert_eq!(interface_name("wifi", 0), "wifi");
         assert_eq!(interface_name("lo", 3), "lo-3");
+        assert_eq!(interface_name("all", 4), "all-4");
+        assert_eq!(interface_name("default", 5), "default-5");
         assert_eq!(interface_name("a path of many words", 12), "apathofmany-12");
         assert_eq!(interface_name("", 1), "-1");
     }

@@ -248,6 +248,12 @@ impl Flow {
     }
 }
 
+/// Number of the first failed connection, from 1, and its error.
+pub(crate) fn first_failure(flows: &[Flow]) -> Option<(usize, String)> {
+    let failures = flows.iter().map(|flow| flow.progress.status().failed);
+    failures.zip(1..).find_map(|(failure, number)| Some((number, failure?)))
+}
+
 /// One end of a connection.
 pub(crate) struct ConnectionEnd {
     pub(crate) plan: ConnectionPlan,

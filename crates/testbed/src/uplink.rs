@@ -32,9 +32,6 @@ const DNS_PORT: u16 = 53;
 pub(crate) const NAME_SERVER: SocketAddr = SocketAddr::new(SERVER, DNS_PORT);
 /// Configuration of the host's resolver. Without it the programs of an uplink resolve no names.
 pub const RESOLV_CONF: &str = "/etc/resolv.conf";
-/// Maximum number of ports with a listener. This and the other limits keep the relay below the usual
-/// limit of 1024 open files, which the programs inherit.
-const MAX_PORTS: usize = 128;
 /// Maximum number of connections. Each has two files.
 const MAX_CONNECTIONS: usize = 256;
 
@@ -68,7 +65,7 @@ impl Uplink {
         let mut opener = FlowOpener {
             proxy: Arc::clone(&self.proxy),
             datagrams: self.datagrams.clone(),
-            ports: HashSet::new(),
+            listeners: HashSet::new(),
             congestion,
         };
         let server = server.try_clone()?;
@@ -87,8 +84,8 @@ impl Uplink {
 struct FlowOpener {
     proxy: Arc<Proxy>,
     datagrams: DatagramRelay,
-    /// Ports whose listener has been opened.
-    ports: HashSet<u16>,
+    /// Addresses of the open listeners.
+    listeners: HashSet<SocketAddr>,
     congestion: Option<String>,
 }
 
@@ -98,19 +95,25 @@ impl FlowOpener {
             // Only the server's own programs and the name server are at its own address.
             FlowPacket::Syn { to } if to.ip() == SERVER => {}
             FlowPacket::Datagram { to, .. } if to.ip() == SERVER && to != NAME_SERVER => {}
-            FlowPacket::Syn { to } => self.open_port(to.port()),
+            FlowPacket::Syn { to } => self.open_listener(to),
             FlowPacket::Datagram { from, to } => {
                 self.datagrams.open(FlowKey { device: from, destination: to });
             }
         }
     }
 
-    fn open_port(&mut self, port: u16) {
-        if self.ports.len() < MAX_PORTS && self.ports.insert(port) {
-            let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, port));
-            // Fails if a program of the server listens at all addresses: connections are its own.
-            let _ = self.proxy.forward_from_here(any, self.congestion.as_deref());
+    /// Opens a listener at the destination's port, unless there is one. Where the server or its
+    /// program holds the port at another address, it is open at the destination's address only.
+    fn open_listener(&mut self, to: SocketAddr) {
+        let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, to.port()));
+        let addresses = [any, to];
+        if addresses.iter().any(|address| self.listeners.contains(address)) {
+            return;
         }
+        // Both fail if a program of the server listens at all addresses: connections are its own.
+        let is_opened =
+            |address: &SocketAddr| self.proxy.forward_from_here(*address, self.congestion.as_deref()).is_ok();
+        self.listeners.extend(addresses.into_iter().find(is_opened));
     }
 }
 

@@ -64,7 +64,9 @@ pub(crate) struct Emulate {
     /// Override a key of the scenario (`tandem schema --markdown`); may be repeated
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
     pub(crate) set: Vec<Setting>,
-    /// End COMMAND after this time, such as 20s; the duration of the scenario has no effect
+    /// End COMMAND after this time, such as 20s. The duration of the scenario does not end it;
+    /// without --duration, the rates of a channel model repeat after it, and it is the default
+    /// period of an allowance
     #[arg(long, value_name = "TIME", value_parser = positive_time)]
     pub(crate) duration: Option<units::Duration>,
     /// Let COMMAND reach the real network over the links: a relay on the server forwards its TCP

@@ -58,6 +58,7 @@ pub(crate) fn run(arguments: &Testbed, terminal: Terminal) -> Result<(), Failure
     let ran = ran.map_err(|error| kernel::failure(&error))?;
     let counted = capture.as_ref().filter(|_| stacks.device == StackKind::Linux);
     let captured = counted.map(|file| compare_with_capture(file, &ran.subflows[0])).transpose()?;
+    let problems = [kernel::lost_packets(ran.lost_packets), kernel::failed_connection(ran.first_failure)];
     let kernel = Kernel {
         captured: captured.unwrap_or_default(),
         release: linux::clock::kernel_release(),
@@ -66,7 +67,7 @@ pub(crate) fn run(arguments: &Testbed, terminal: Terminal) -> Result<(), Failure
         priorities_heard: ran.priorities_heard,
         reactions: named_reactions(&experiment, &ran.reactions),
         notes: ran.notes,
-        warnings: kernel::lost_packets(ran.lost_packets).into_iter().collect(),
+        warnings: problems.into_iter().flatten().collect(),
         programs: None,
     };
     let run = Run::on_kernel(&scenario, experiment, ran.outcome, kernel);

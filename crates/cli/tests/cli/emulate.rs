@@ -3,7 +3,7 @@
 //! `a_server` and `a_client` are the programs: ignored tests that the other tests start in the
 //! namespaces. Without the variable TANDEM_SERVER they return at once.
 
-use crate::support::{Output, Place};
+use crate::support::{Output, Place, output_of, tandem_path};
 use crate::testbed::{SMALL, as_nobody, host_state, succeeds};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -137,6 +137,28 @@ fn needs_root_sockets_stay_tcp_on_request_and_in_tcp_scenarios() {
 
 #[test]
 #[ignore = "needs root"]
+fn needs_root_unchanged_sockets_have_the_congestion_control_of_the_scenario() {
+    let place = place();
+    let tcp = SMALL.replace("protocol = 'mptcp'", "protocol = 'tcp'\npath = 'lte'");
+    place.write("tcp.toml", &format!("{tcp}[[traffic]]\nkind = 'bulk'\n"));
+    let server =
+        format!("cat /proc/sys/net/ipv4/tcp_congestion_control; {}", part("emulate::a_server").join(" "));
+    let client = format!("exec 3<>/dev/tcp/10.77.255.1/{PORT}; ss -Htin dst 10.77.255.1");
+    for (scenario, sockets) in [("small.toml", "asked"), ("tcp.toml", "all")] {
+        let options = ["--mptcp", sockets, "--set", "transport.congestion=reno", "--server", &server];
+        let output =
+            place.run(&[&["emulate", scenario][..], &options, &["--", "bash", "-c", &client]].concat());
+        assert_eq!(output.code, 0, "{}", output.err);
+        assert!(output.out.contains(" reno "), "{sockets}: {}", output.out);
+        assert!(output.err.contains("reno\n"), "{sockets}: {}", output.err);
+    }
+    let options = ["--mptcp", "asked", "--set", "transport.congestion=olia"];
+    let output = place.run(&[&["emulate", "small.toml"][..], &options, &["--", "true"]].concat());
+    assert!(output.err.contains("the congestion control `olia` has no effect"), "{}", output.err);
+}
+
+#[test]
+#[ignore = "needs root"]
 fn needs_root_stack_of_tandem_serves_an_unmodified_program_with_its_scheduler() {
     let more = ["--server-stack", "tandem", "--set", "transport.scheduler=redundant"];
     let (output, result) = download(&place(), &more);
@@ -216,6 +238,18 @@ fn needs_root_standard_streams_belong_to_the_program() {
     assert_eq!(output.out, "2\nlo\nlte\nwifi\n");
 }
 
+#[test]
+#[ignore = "needs root"]
+fn needs_root_programs_have_the_inherited_limit_of_open_files() {
+    let tandem = tandem_path().display();
+    let limits = "ulimit -Sn; ulimit -Hn";
+    let script =
+        format!("ulimit -Sn 500; ulimit -Hn 1000; exec {tandem} emulate small.toml -q -- sh -c '{limits}'");
+    let place = place();
+    let output = output_of(Command::new("sh").args(["-c", &script]).current_dir(place.path()));
+    assert_eq!((output.code, output.out.as_str()), (0, "500\n1000\n"), "{}", output.err);
+}
+
 /// Starts a shell with `script` and waits until it prints "ready".
 fn ready(place: &Place, more: &[&str], script: &str) -> (Child, BufReader<std::process::ChildStdout>) {
     let mut arguments = vec!["emulate", "small.toml", "-q"];
@@ -244,6 +278,32 @@ fn needs_root_signals_are_forwarded_to_the_program() {
         let mut rest = String::new();
         out.read_to_string(&mut rest).unwrap();
         assert_eq!((child.wait().unwrap().code(), rest.as_str()), (Some(9), "heard\n"), "{name}");
+    }
+}
+
+#[test]
+#[ignore = "needs root"]
+fn needs_root_ctrl_c_reaches_a_program_in_a_process_group_of_its_own_once() {
+    let place = place();
+    let script = "n=0; trap 'n=$((n + 1))' INT; echo ready; sleep 1; sleep 1; echo heard $n; exit 9";
+    place.write("script", script);
+    for prefix in ["", "setsid "] {
+        let tandem = tandem_path().display();
+        let line = format!("exec {tandem} emulate small.toml -q -- {prefix}sh script");
+        let mut command = Command::new("script");
+        command.args(["--quiet", "--return", "--command", &line, "/dev/null"]).current_dir(place.path());
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("script(1) is installed");
+        let mut out = BufReader::new(child.stdout.take().expect("a pipe"));
+        let mut line = String::new();
+        out.read_line(&mut line).expect("it prints text");
+        assert_eq!(line, "ready\r\n");
+        let mut keyboard = child.stdin.take().expect("a pipe");
+        keyboard.write_all(b"\x03").expect("the terminal is open");
+        let mut rest = String::new();
+        out.read_to_string(&mut rest).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(9), "{prefix}: {rest}");
+        assert!(rest.contains("heard 1\r\n"), "{prefix}: {rest}");
     }
 }
 
@@ -297,6 +357,20 @@ fn needs_root_emulate_without_privileges_names_the_requirement() {
             "error: cannot create a network namespace: permission denied\n hint: this needs root"
         )
     );
+}
+
+#[test]
+fn generated_channel_is_as_long_as_the_command_may_run() {
+    // A scenario checks its duration, so the longer one must be a part of it.
+    let output = Place::new().run(&["emulate", "tiny.toml", "--duration", "600000s", "--", "true"]);
+    assert_eq!(output.code, 3, "{}", output.err);
+    assert!(output.err.contains("has 1200000 rows"), "{}", output.err);
+    // A shorter one leaves the scenario as it is, also where a path joins later.
+    let place = place();
+    let late = SMALL.replace("name = 'lte'", "name = 'lte'\njoin_at = '2s'");
+    place.write("late.toml", &format!("{late}[[traffic]]\nkind = 'bulk'\n"));
+    let output = place.run(&["emulate", "late.toml", "--duration", "1s", "--", "true"]);
+    assert_ne!(output.code, 3, "{}", output.err);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! `tandem testbed`: scenarios on the real kernel, in network namespaces.
 
-use crate::support::{Output, Place, output_of, repository, tandem};
+use crate::support::{Output, Place, output_of, repository, tandem, tandem_path};
 use std::fs;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command};
@@ -141,6 +141,32 @@ fn needs_root_files_are_delivered_over_both_paths_and_capture_agrees_with_kernel
     for captured in result["kernel"]["captured"].as_array().unwrap() {
         assert_eq!(captured["agrees"], true, "{captured}");
     }
+}
+
+#[test]
+#[ignore = "needs root"]
+fn needs_root_low_limit_of_open_files_does_not_limit_connections() {
+    let place = Place::new();
+    let connections = "[[traffic]]\nkind = 'cbr'\nrate = '10kbps'\n".repeat(60);
+    place.write("small.toml", &format!("{SMALL}{connections}").replace("'3s'", "'1s'"));
+    let tandem = tandem_path().display();
+    let script = format!("ulimit -Sn 150; exec {tandem} testbed small.toml --out out --format json");
+    let result = json(&output_of(Command::new("sh").args(["-c", &script]).current_dir(place.path())));
+    let connections = result["connections"].as_array().unwrap();
+    assert!(connections.iter().all(|connection| connection["failed"] == false), "{result}");
+}
+
+#[test]
+#[ignore = "needs root"]
+fn needs_root_failed_connection_is_a_warning_with_its_reason() {
+    let place = Place::new();
+    let late = SMALL.replace("name = 'wifi'\n", "name = 'wifi'\njoin_at = '1s'\n");
+    let late = late.replace("name = 'lte'\n", "name = 'lte'\njoin_at = '1s'\n");
+    place.write("small.toml", &format!("{late}[[traffic]]\nkind = 'bulk'\n"));
+    let output = place.run(&["testbed", "small.toml", "--out", "out"]);
+    assert_eq!(output.code, 0, "{}", output.err);
+    assert!(output.err.contains("connection 1 failed: cannot connect to 10.77.255.1:5001"), "{}", output.err);
+    assert!(place.read("out/result.json").contains("Network is unreachable"));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //!
 //! `a_client` is the program: an ignored test that the other tests start on the device.
 
+use crate::emulate::part;
 use crate::support::{Output, Place, output_of};
 use crate::testbed::SMALL;
 use linux::Error;
@@ -10,6 +11,7 @@ use linux::route::{Route, RouteEntry};
 use std::fs;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::ops::RangeInclusive;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -26,6 +28,8 @@ const TCP_PORT: u16 = 5000;
 const UDP_PORT: u16 = 7;
 /// Port of a service of the host.
 const HOST_PORT: u16 = 6000;
+/// Ports of servers of the real network that greet: more than the listeners that a relay may keep.
+const GREETING_PORTS: RangeInclusive<u16> = 7001..=7150;
 /// Bytes sent by the server.
 const SIZE: usize = 2_000_000;
 
@@ -79,6 +83,32 @@ fn a_client() {
     println!("looked up over TCP");
 }
 
+#[test]
+#[ignore = "helper program of other tests"]
+fn a_client_of_many_ports() {
+    if std::env::var("TANDEM_SERVER").is_err() {
+        return;
+    }
+    let is_greeted = |port: u16| {
+        let mut bytes = Vec::new();
+        let read = TcpStream::connect((REAL, port)).and_then(|mut stream| stream.read_to_end(&mut bytes));
+        read.is_ok() && bytes == b"welcome"
+    };
+    let silent = |ports: &[u16]| ports.iter().filter(|port| !is_greeted(**port)).count();
+    println!("{} of the server's ports refused", silent(&[53, TCP_PORT + 1]));
+    println!("{} of many ports refused", silent(&GREETING_PORTS.collect::<Vec<_>>()));
+}
+
+#[test]
+#[ignore = "helper program of other tests"]
+fn a_server_at_one_address() {
+    if std::env::var("TANDEM_SERVER").is_err() {
+        return;
+    }
+    let _listener = TcpListener::bind(("127.0.0.1", TCP_PORT + 1)).unwrap();
+    thread::sleep(Duration::from_secs(60));
+}
+
 /// Response of a name server that knows one address for all names, and no IPv6.
 fn dns_response(query: &[u8]) -> Vec<u8> {
     let name = query[12..].iter().position(|&byte| byte == 0).expect("a name");
@@ -111,10 +141,9 @@ fn serve_names(address: IpAddr) {
     });
 }
 
-fn serve_bytes(address: SocketAddr) {
+fn serve_bytes(address: SocketAddr, bytes: Vec<u8>) {
     let listener = TcpListener::bind(address).expect("the address is there");
     thread::spawn(move || {
-        let bytes: Vec<u8> = (0..SIZE).map(byte).collect();
         for mut stream in listener.incoming().flatten() {
             // A client may have closed the connection.
             _ = stream.write_all(&bytes);
@@ -173,7 +202,10 @@ impl Testnet {
                 route.add_address(index, resolver, if resolver.is_ipv4() { 32 } else { 128 })?;
                 serve_names(resolver);
             }
-            serve_bytes(SocketAddr::new(ip(REAL), TCP_PORT));
+            serve_bytes(SocketAddr::new(ip(REAL), TCP_PORT), (0..SIZE).map(byte).collect());
+            for port in GREETING_PORTS.chain([53, TCP_PORT + 1]) {
+                serve_bytes(SocketAddr::new(ip(REAL), port), b"welcome".to_vec());
+            }
             echo_datagrams(SocketAddr::new(ip(REAL), UDP_PORT));
             Ok::<_, Error>(())
         })?;
@@ -182,7 +214,7 @@ impl Testnet {
             if is_loopback {
                 serve_names(resolver);
             }
-            serve_bytes(SocketAddr::new(ip("0.0.0.0"), HOST_PORT));
+            serve_bytes(SocketAddr::new(ip("0.0.0.0"), HOST_PORT), b"secret".to_vec());
             echo_datagrams(SocketAddr::new(ip("0.0.0.0"), HOST_PORT));
             let via = Some(ip(GATEWAY));
             route.add_route(&RouteEntry {
@@ -205,11 +237,16 @@ impl Testnet {
 
     /// Runs the client on the device.
     fn emulate(&self, more: &[&str]) -> Output {
-        let client = std::env::current_exe().expect("/proc is mounted");
+        self.emulate_client("uplink::a_client", more)
+    }
+
+    /// Runs a test of this binary on the device.
+    fn emulate_client(&self, name: &str, more: &[&str]) -> Output {
+        let client = part(name);
         let mut arguments = vec!["emulate", "small.toml"];
         arguments.extend(more);
-        arguments.extend(["--", client.to_str().expect("its path is text")]);
-        arguments.extend(["--ignored", "--nocapture", "--exact", "uplink::a_client"]);
+        arguments.push("--");
+        arguments.extend(client.iter().map(String::as_str));
         self.output(&mut self.place.command(&arguments))
     }
 
@@ -251,6 +288,18 @@ fn needs_root_program_reaches_the_real_network_over_both_paths() {
     assert_eq!(result["kernel"]["multipath"]["joined"], 1, "{}", result["kernel"]);
     assert_eq!(net.state(), before);
     assert_eq!(fs::read("/etc/resolv.conf").unwrap(), resolver);
+}
+
+#[test]
+#[ignore = "needs root"]
+fn needs_root_program_reaches_many_ports_and_those_of_the_emulated_server() {
+    let net = Testnet::new().expect("the kernel supports the test");
+    let server = part("uplink::a_server_at_one_address").join(" ");
+    let output = net.emulate_client("uplink::a_client_of_many_ports", &["--uplink", "--server", &server]);
+    assert_eq!(output.code, 0, "{}\n{}", output.out, output.err);
+    for line in ["0 of the server's ports refused", "0 of many ports refused"] {
+        assert!(output.out.contains(line), "{line}: {}", output.out);
+    }
 }
 
 #[test]

@@ -191,7 +191,8 @@ static MODEL: Table = Table {
     doc: "A radio channel with log-normal shadowing (Gudmundson 1991) and Rayleigh fading as a \
           finite-state Markov channel (Wang and Moayeri 1995). Its rate is Shannon's bound, \
           attenuated and truncated as 3GPP TR 36.942 does for LTE. The generated trace is as long \
-          as the run. Absent keys take the values of the named model.",
+          as the run; under `tandem emulate` without `--duration` it has the scenario's duration, and \
+          repeats. Absent keys take the values of the named model.",
     one_of: &[],
     keys: &[
         Key {

@@ -4,7 +4,11 @@ mod diag;
 mod pm;
 mod route;
 
-use crate::in_new_namespace;
+use crate::{in_new_namespace, new_namespace};
+use std::fs;
+use std::sync::mpsc;
+use tandem_linux::Error;
+use tandem_linux::process::network_namespace;
 use tandem_linux::sysctl::read;
 
 #[test]
@@ -15,4 +19,23 @@ fn namespace_has_its_own_connection_table() {
         assert_eq!(read("net.ipv4.tcp_ehash_entries")?, "8192");
         Ok(())
     });
+}
+
+#[test]
+#[ignore = "needs root"]
+fn thread_in_a_namespace_has_no_descriptor_of_it() {
+    let namespace = new_namespace();
+    let (report, inside) = mpsc::channel();
+    let (end, wait) = mpsc::channel::<()>();
+    let thread = namespace.spawn::<(), Error>("inside", move || {
+        _ = report.send(network_namespace()?);
+        _ = wait.recv();
+        Ok(())
+    });
+    let link = format!("net:[{}]", inside.recv().expect("the thread runs"));
+    let files = fs::read_dir("/proc/self/fd").expect("/proc is mounted").flatten();
+    let links = files.filter_map(|file| fs::read_link(file.path()).ok());
+    assert_eq!(links.filter(|found| found.as_os_str() == link.as_str()).count(), 1, "that of `namespace`");
+    drop(end);
+    thread.expect("it started").join().expect("no panic").expect("no error");
 }
