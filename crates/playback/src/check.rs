@@ -4,7 +4,7 @@ use crate::record::{Kpis, Record, State};
 use crate::{FORMAT, FORMER_FORMAT};
 
 /// Tolerance for clocks and rounding of players, in seconds.
-const TOLERANCE_S: f64 = 1e-3;
+pub(crate) const TOLERANCE_S: f64 = 1e-3;
 /// Maximum length of a list, unless it has a limit of its own.
 const MAX_ENTRIES: usize = 20_000;
 const MAX_ERRORS: usize = 1_000;

@@ -1,5 +1,6 @@
 //! Tables, charts and report of a session, and its export for ITU-T P.1203.
 
+use crate::check::TOLERANCE_S;
 use crate::record::{Record, Segment, State};
 use crate::summary::{self, Summary};
 use qoe::{AudioSegment, Display, P1203, Stalling, VideoSegment};
@@ -8,8 +9,11 @@ use report::{
     Timeline, Track, literal,
 };
 use serde_json::Value;
+use std::collections::BTreeMap;
 use units::{Bitrate, Bytes, Duration};
 
+/// Label of the spans in which the video plays.
+const PLAYING: &str = "playing";
 /// Maximum number of points of a line.
 const MAX_POINTS: usize = 20_000;
 
@@ -24,16 +28,35 @@ impl Record {
         self.seeks.iter().flatten().next().is_some()
     }
 
-    /// The segments of a session without seeks that were played, and the played duration of each, up
-    /// to `played_s`. Empty for a player without segments.
+    /// The segments of a session without seeks that were played, in the order of the video, and the
+    /// played duration of each, up to `played_s`. Of a segment received in several bitrates, the last
+    /// copy that arrived before its playback counts. Empty for a player without segments.
     fn shown(&self) -> impl Iterator<Item = (&Segment, f64)> {
-        let mut left = self.played_s;
-        self.segments.iter().map_while(move |segment| {
-            let length = self.length(segment);
-            let span = left.min(length);
-            left -= span;
+        let mut copies: BTreeMap<u64, Vec<&Segment>> = BTreeMap::new();
+        for segment in &self.segments {
+            copies.entry(segment.segment).or_default().push(segment);
+        }
+        let starts = self.playing_starts();
+        let mut played = 0.0;
+        copies.into_values().map_while(move |copies| {
+            let at = time_of(&starts, played);
+            let in_time = copies.iter().rfind(|copy| copy.arrived_s <= at);
+            let segment = *in_time.or(copies.first())?;
+            let span = self.length(segment).min(self.played_s - played);
+            played += span;
             (span > 0.0).then_some((segment, span))
         })
+    }
+
+    /// The played time before each span of playing, and the time at which the span starts.
+    fn playing_starts(&self) -> Vec<(f64, f64)> {
+        let mut played = 0.0;
+        let mut starts = Vec::new();
+        for span in self.playback_spans().iter().filter(|span| span.label == PLAYING) {
+            starts.push((played, span.from));
+            played += span.to - span.from;
+        }
+        starts
     }
 
     fn length(&self, segment: &Segment) -> f64 {
@@ -189,11 +212,11 @@ impl Record {
         add(0.0, initial, "loading", Shade::Promotion);
         let mut at = initial;
         for (start, end, label, shade) in interruptions {
-            add(at, start, "playing", Shade::Idle);
+            add(at, start, PLAYING, Shade::Idle);
             add(start.max(at), end, label, shade);
             at = end.max(at);
         }
-        add(at, self.duration_s, "playing", Shade::Idle);
+        add(at, self.duration_s, PLAYING, Shade::Idle);
         spans
     }
 
@@ -295,6 +318,13 @@ impl Record {
         }
         page.footer(format!("`tandem` {}", env!("CARGO_PKG_VERSION")))
     }
+}
+
+/// Time at which playback passes a played time, by the [starts](Record::playing_starts) of playing.
+/// At a stall it is the end of the stall.
+fn time_of(starts: &[(f64, f64)], played: f64) -> f64 {
+    let passed = starts.partition_point(|(before, _)| *before <= played + TOLERANCE_S);
+    starts[..passed].last().map_or(0.0, |(before, start)| start + (played - before))
 }
 
 /// A stepped line of rates in Mbit/s with an axis of its own.

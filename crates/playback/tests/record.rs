@@ -436,6 +436,27 @@ fn session_with_seeks_is_no_input_of_p1203() {
 }
 
 #[test]
+fn of_a_segment_in_several_bitrates_p1203_has_the_copy_that_was_played() {
+    // The example plays segment 0 from 0.25 s and, after a stall, segment 1 from 4.25 s on.
+    let copies = [(1, 1, 0.1), (0, 0, 0.25), (0, 2, 2.0), (1, 2, 4.2), (1, 0, 5.0)];
+    let segments: Vec<Value> = copies
+        .iter()
+        .map(|(segment, level, arrived_s)| {
+            json!({ "segment": segment, "level": level, "bitrate_kbps": 1000 + level, "size_bytes": 0,
+                    "asked_s": 0, "first_byte_s": 0, "arrived_s": arrived_s, "buffer_s": 3 })
+        })
+        .collect();
+    let p1203 = read(&with("/segments", Some(json!(segments)))).unwrap().p1203().unwrap();
+    let shown: Vec<[f64; 3]> = p1203["I13"]["segments"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|part| ["start", "duration", "bitrate"].map(|key| part[key].as_f64().unwrap()))
+        .collect();
+    assert_eq!(shown, [[0.0, 3.0, 1000.0], [3.0, 3.0, 1002.0]]);
+}
+
+#[test]
 fn labels_are_compared_by_means_of_their_sessions() {
     let with = |label: &str, mos_levels: [u8; 3]| {
         let mut record = read(&example()).unwrap();
