@@ -233,6 +233,8 @@ impl Record {
     fn bitrates(&self) -> Vec<(f64, f64)> {
         let mut points: Vec<(f64, f64)> =
             self.segments.iter().map(|segment| (segment.asked_s, segment.bitrate_kbps * 1e-3)).collect();
+        // A request may be answered after a later one.
+        points.sort_by(|one, other| one.0.total_cmp(&other.0));
         points.extend(points.last().map(|(_, rate)| (self.duration_s, *rate)));
         points
     }

@@ -457,6 +457,18 @@ fn of_a_segment_in_several_bitrates_p1203_has_the_copy_that_was_played() {
 }
 
 #[test]
+fn bitrate_chart_is_in_order_of_requests() {
+    let mut document = with("/segments/1/asked_s", Some(json!(0.1)));
+    document["segments"][0]["asked_s"] = json!(0.2);
+    document["segments"][0]["first_byte_s"] = json!(0.2);
+    let report::Chart::Timeline(timeline) = read(&document).unwrap().chart() else { panic!("no timeline") };
+    let report::Track::Panel(panel) = &timeline.tracks[2] else { panic!("no panel") };
+    assert_eq!(panel.lines[0].name, "bitrate");
+    assert_eq!(panel.lines[0].x, [0.1, 0.2, 7.25]);
+    assert_eq!(panel.lines[0].y, [2.5, 1.0, 1.0]);
+}
+
+#[test]
 fn labels_are_compared_by_means_of_their_sessions() {
     let with = |label: &str, mos_levels: [u8; 3]| {
         let mut record = read(&example()).unwrap();
