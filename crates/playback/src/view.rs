@@ -37,14 +37,12 @@ impl Record {
             copies.entry(segment.segment).or_default().push(segment);
         }
         let starts = self.playing_starts();
-        let mut played = 0.0;
-        copies.into_values().map_while(move |copies| {
-            let at = time_of(&starts, played);
+        let mut left = self.played_s;
+        copies.into_values().filter_map(move |copies| {
+            let at = time_of(&starts, self.played_s - left);
             let in_time = copies.iter().rfind(|copy| copy.arrived_s <= at);
             let segment = *in_time.or(copies.first())?;
-            let span = self.length(segment).min(self.played_s - played);
-            played += span;
-            (span > 0.0).then_some((segment, span))
+            Some((segment, take_played(&mut left, self.length(segment))?))
         })
     }
 
@@ -96,10 +94,13 @@ impl Record {
                 }
             })
             .collect();
-        let audio = self.audio.iter().flatten().map(|piece| AudioSegment {
-            duration: seconds(piece.duration_s),
-            bitrate: kbps(piece.bitrate_kbps),
-            codec: piece.codec.clone(),
+        let mut left = self.played_s;
+        let audio = self.audio.iter().flatten().filter_map(|piece| {
+            Some(AudioSegment {
+                duration: seconds(take_played(&mut left, piece.duration_s)?),
+                bitrate: kbps(piece.bitrate_kbps),
+                codec: piece.codec.clone(),
+            })
         });
         let display = self.viewing.map_or_else(Display::default, |viewing| Display {
             handheld: viewing.handheld,
@@ -327,6 +328,13 @@ impl Record {
 fn time_of(starts: &[(f64, f64)], played: f64) -> f64 {
     let passed = starts.partition_point(|(before, _)| *before <= played + TOLERANCE_S);
     starts[..passed].last().map_or(0.0, |(before, start)| start + (played - before))
+}
+
+/// Takes the played part of a segment from the time that is left; `None` if nothing of it was played.
+fn take_played(left: &mut f64, length: f64) -> Option<f64> {
+    let part = left.min(length);
+    *left -= part;
+    (part > 0.0).then_some(part)
 }
 
 /// A stepped line of rates in Mbit/s with an axis of its own.

@@ -469,6 +469,15 @@ fn bitrate_chart_is_in_order_of_requests() {
 }
 
 #[test]
+fn audio_of_p1203_ends_with_the_played_time() {
+    let piece = json!({ "duration_s": 4, "bitrate_kbps": 128, "codec": "aaclc" });
+    let p1203 = read(&with("/audio", Some(json!(vec![piece; 5])))).unwrap().p1203().unwrap();
+    let pieces = p1203["I11"]["segments"].as_array().unwrap();
+    let durations: Vec<f64> = pieces.iter().map(|piece| piece["duration"].as_f64().unwrap()).collect();
+    assert_eq!(durations, [4.0, 2.0]);
+}
+
+#[test]
 fn labels_are_compared_by_means_of_their_sessions() {
     let with = |label: &str, mos_levels: [u8; 3]| {
         let mut record = read(&example()).unwrap();
