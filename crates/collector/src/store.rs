@@ -253,7 +253,7 @@ impl Store {
             connection
                 .query_row("SELECT document FROM sessions WHERE id = ?1", [&record.id], |row| row.get(0))?;
         // Compare parsed documents: white space does not matter.
-        let same = Record::parse(known.as_bytes()).is_ok_and(|known| known == *record);
+        let same = Record::parse_accepted(known.as_bytes()).is_ok_and(|known| known == *record);
         Ok(if same { Kept::Known } else { Kept::Conflict })
     }
 
@@ -507,7 +507,7 @@ fn rewrite_summaries(connection: &Connection) -> Result<(), StoreError> {
     let mut write = connection.prepare("UPDATE sessions SET summary = ?2 WHERE id = ?1")?;
     for id in ids {
         let document: String = read.query_row([&id], |row| row.get(0))?;
-        let record = Record::parse(document.as_bytes()).map_err(broken)?;
+        let record = Record::parse_accepted(document.as_bytes()).map_err(broken)?;
         let summary = serde_json::to_string(&record.summary()).map_err(broken)?;
         write.execute(params![id, summary])?;
     }

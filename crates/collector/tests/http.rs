@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 use support::{Collector, record, stored};
-use tandem_collector::{Config, Now, Retention, Store};
+use tandem_collector::{Config, Kept, Now, Retention, Store};
 
 #[test]
 fn session_with_seeks_has_no_input_of_p1203() {
@@ -346,6 +346,21 @@ fn sessions_beyond_the_limits_are_deleted() {
     let one = Retention { max_sessions: Some(1), ..Retention::default() };
     assert_eq!(store.retain(one, now).unwrap(), 2);
     assert_eq!(ids(), ["session-3"]);
+}
+
+#[test]
+fn session_that_an_earlier_version_accepted_is_shown_despite_later_checks() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(&folder.path().join("s.db")).unwrap();
+    let mut document = record("session-1", "2026-11-22T08:00:00.000Z", "bus");
+    document["kpis"]["stalls"] = json!(77);
+    let text = document.to_string();
+    let keep = || store.keep(&playback::Record::parse_accepted(text.as_bytes()).unwrap(), &text).unwrap();
+    assert_eq!([keep(), keep()], [Kept::New, Kept::Known]);
+    let collector = Collector::serve(store, Config::default());
+    for path in ["/sessions/session-1", "/api/sessions/session-1/p1203", "/compare?ids=session-1"] {
+        assert_eq!(collector.get(path).0, 200, "{path}");
+    }
 }
 
 #[test]

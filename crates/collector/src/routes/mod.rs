@@ -18,7 +18,7 @@ use export::{Export, Form};
 use hyper::body::Incoming;
 use hyper::header::{self, HeaderValue};
 use hyper::{Method, Request, StatusCode};
-use playback::{Record, Summary, summary};
+use playback::{Record, RecordError, Summary, summary};
 use player::content::{Body, respond_with_file};
 use player::serve::Network;
 use receive::Intake;
@@ -375,7 +375,8 @@ impl Site {
 
     fn record(&self, id: &str) -> Result<Option<Record>, StoreError> {
         let Some(document) = self.store.document(id)? else { return Ok(None) };
-        Record::parse(document.as_bytes()).map(Some).map_err(|error| StoreError::Broken(error.to_string()))
+        let broken = |error: RecordError| StoreError::Broken(error.to_string());
+        Record::parse_accepted(document.as_bytes()).map(Some).map_err(broken)
     }
 }
 
