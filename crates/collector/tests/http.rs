@@ -213,6 +213,10 @@ fn wrong_query_parameters_are_errors_that_name_the_valid_ones() {
         ("/api/sessions.csv?limit=5", "unknown parameter `limit`; valid: label, state"),
         ("/api/sessions/session-1?label=x", "unknown parameter `label`; this address has no parameters"),
         ("/api/compare?id=session-1", "unknown parameter `id`; valid: ids, label, state"),
+        (
+            "/api/compare?ids=session-1,session-2,session-1,session-1",
+            "parameter `ids`: session-1 is given twice",
+        ),
         ("/api/compare?ids=session-1,none", "parameter `ids`: no session has the id none"),
         (
             "/api/compare?ids=session-1&label=bus",

@@ -23,6 +23,7 @@ use player::content::{Body, respond_with_file};
 use player::serve::Network;
 use receive::Intake;
 use serde_json::json;
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tls::FailureCounts;
@@ -311,6 +312,10 @@ impl Site {
         if ids.len() > MAX_COMPARED_SESSIONS as usize {
             let problem = format!("parameter `ids`: expected at most {MAX_COMPARED_SESSIONS} ids");
             return Err(BadQuery::new(problem).into());
+        }
+        let mut unique = BTreeSet::new();
+        if let Some(id) = ids.iter().find(|id| !unique.insert(*id)) {
+            return Err(BadQuery::new(format!("parameter `ids`: {id} is given twice")).into());
         }
         let sessions = self.store.by_ids(&ids)?;
         let unknown: Vec<&str> =
