@@ -16,6 +16,7 @@ fn session_with_seeks_has_no_input_of_p1203() {
     let collector = Collector::start(&folder.path().join("sessions.db"), Config::default());
     let mut sought = record("session-1", "2026-11-22T08:00:00.000Z", "bus");
     sought["seeks"] = json!([{ "start_s": 1.0, "end_s": 1.25, "from_s": 0.75, "to_s": 2.0 }]);
+    sought["duration_s"] = json!(7.5);
     assert_eq!(collector.post(&sought).0, 201);
     let (status, answer) = collector.get("/api/sessions/session-1/p1203");
     assert!(status == 409 && answer.contains("expected a session without seeks"), "{status}: {answer}");
