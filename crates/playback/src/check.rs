@@ -9,8 +9,8 @@ pub(crate) const TOLERANCE_S: f64 = 1e-3;
 const MAX_ENTRIES: usize = 20_000;
 const MAX_ERRORS: usize = 1_000;
 const MAX_LEVELS: usize = 256;
-/// Maximum size of a segment, in bytes: every JSON reader has exact integers up to here.
-const MAX_SEGMENT_BYTES: u64 = (1 << 53) - 1;
+/// Maximum of a number: every JSON reader has exact integers up to here, and sums stay finite.
+const MAX_NUMBER: u64 = (1 << 53) - 1;
 /// Maximum size of `extra` as text, in bytes.
 const MAX_EXTRA_BYTES: usize = 64 << 10;
 /// Maximum number of reported problems.
@@ -32,10 +32,11 @@ impl Problems {
         }
     }
 
-    /// Expects a finite number of at least 0.
+    /// Expects a number from 0 to [`MAX_NUMBER`].
     fn number(&mut self, place: &str, value: f64) {
-        self.expect(value >= 0.0 && value.is_finite(), || {
-            format!("{place}: expected a number of at least 0, found {value}")
+        self.expect(value >= 0.0, || format!("{place}: expected a number of at least 0, found {value}"));
+        self.expect(value <= MAX_NUMBER as f64, || {
+            format!("{place}: expected a number of at most {MAX_NUMBER}, found {value:e}")
         });
     }
 
@@ -243,11 +244,8 @@ impl Record {
             problems.number(&format!("{place}.buffer_s"), segment.buffer_s);
             problems.number(&format!("{place}.bitrate_kbps"), segment.bitrate_kbps);
             problems.number(&format!("{place}.duration_s"), segment.duration_s.unwrap_or_default());
-            problems.expect(segment.size_bytes <= MAX_SEGMENT_BYTES, || {
-                format!(
-                    "{place}.size_bytes: expected at most {MAX_SEGMENT_BYTES}, found {}",
-                    segment.size_bytes
-                )
+            problems.expect(segment.size_bytes <= MAX_NUMBER, || {
+                format!("{place}.size_bytes: expected at most {MAX_NUMBER}, found {}", segment.size_bytes)
             });
         }
         let times: Vec<f64> = self.abandoned.iter().map(|download| download.at_s).collect();
@@ -354,8 +352,13 @@ impl Record {
         problems.expect((0.0..=qoe::EMOS_MAX + 1e-3).contains(&emos), || {
             format!("kpis.emos: expected 0 to {:.2}, found {emos}", qoe::EMOS_MAX)
         });
-        for value in [self.kpis.mean_bitrate_kbps, Some(initial_load_s)] {
-            problems.number("kpis", value.unwrap_or_default());
+        let magnitudes = [
+            ("stalls_per_s", stalls_per_s),
+            ("mean_bitrate_kbps", self.kpis.mean_bitrate_kbps),
+            ("linear", self.kpis.linear.map(f64::abs)),
+        ];
+        for (place, value) in magnitudes {
+            problems.number(&format!("kpis.{place}"), value.unwrap_or_default());
         }
     }
 

@@ -188,6 +188,16 @@ fn all_contradictions_are_reported() {
             json!([{ "start_s": 3.5, "end_s": 4.0 }]),
             "duration_s: is 7.25, but its parts add up to 7.75",
         ),
+        (
+            "/kpis/mean_bitrate_kbps",
+            json!(1e308),
+            "kpis.mean_bitrate_kbps: expected a number of at most 9007199254740991, found 1e308",
+        ),
+        (
+            "/kpis/linear",
+            json!(-1e16),
+            "kpis.linear: expected a number of at most 9007199254740991, found 1e16",
+        ),
         ("/samples/0/at_s", json!(8.0), "samples: at 8 s, after the session's end at 7.25 s"),
         ("/samples/0/at_s", json!(-5.0), "samples: expected a number of at least 0, found -5"),
         (
