@@ -439,6 +439,11 @@ impl Record {
         (State::Failed, Some(Reason { kind, message: error.message.clone() }))
     }
 
+    /// The label; `None` if it is empty.
+    pub fn nonempty_label(&self) -> Option<&str> {
+        self.label.as_deref().filter(|label| !label.is_empty())
+    }
+
     /// The record as JSON. A number that is not finite becomes `null`.
     pub fn to_json(&self) -> Value {
         serde_json::to_value(self).unwrap_or(Value::Null)

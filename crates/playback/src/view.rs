@@ -285,7 +285,7 @@ impl Record {
             ("session".to_owned(), text(&self.id)),
         ];
         let optional = [
-            ("label", self.label.clone()),
+            ("label", self.nonempty_label().map(str::to_owned)),
             ("device", self.device.clone()),
             ("time zone", self.zone.clone()),
             ("engine", self.player.engine.clone()),
@@ -296,7 +296,7 @@ impl Record {
         let figures = Section::new("Figures")
             .table(summary::table(&[summary], false).note(summary::SCORES))
             .facts(facts);
-        let mut page = Page::new(self.label.clone().unwrap_or_else(|| "Session".to_owned()))
+        let mut page = Page::new(self.nonempty_label().unwrap_or("Session"))
             .main_chart("session")
             .lead(format!(
                 "{:.1} s of video in {:.1} s, {waits}; {}.",

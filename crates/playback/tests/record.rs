@@ -502,6 +502,13 @@ fn bitrate_chart_is_in_order_of_requests() {
 }
 
 #[test]
+fn page_of_a_session_with_an_empty_label_has_a_title() {
+    let html = read(&with("/label", Some(json!("")))).unwrap().page().to_html();
+    assert!(html.contains("<title>Session</title>"), "{html}");
+    assert!(!html.contains("<dt>label"), "{html}");
+}
+
+#[test]
 fn labels_are_compared_by_means_of_their_sessions() {
     let with = |label: &str, mos_levels: [u8; 3]| {
         let mut record = read(&example()).unwrap();
