@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 use support::{Collector, record, stored};
-use tandem_collector::{Config, Kept, Now, Retention, Store};
+use tandem_collector::{Config, Filter, Kept, Now, Place, Retention, Store};
 
 #[test]
 fn session_with_seeks_has_no_input_of_p1203() {
@@ -335,7 +335,7 @@ fn sessions_beyond_the_limits_are_deleted() {
         keep(id);
     }
     let ids = || {
-        let all = store.list(10, None, &tandem_collector::Filter::default()).unwrap();
+        let all = store.list(10, None, &Filter::default()).unwrap();
         all.into_iter().map(|one| one.id).collect::<Vec<_>>()
     };
     // A clock that has stood for an hour.
@@ -398,6 +398,32 @@ fn database_of_the_former_version_is_read() {
     assert_eq!(collector.json("/api/sessions?state=finished")["sessions"][0]["id"], "session-1");
     assert_eq!(collector.json("/api/sessions/session-1"), document);
     assert_eq!(collector.post(&document).0, 200);
+}
+
+#[test]
+fn sessions_of_one_millisecond_are_listed_newest_first_also_from_a_former_database() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.db");
+    let store = Store::open(&path).unwrap();
+    for (id, fraction) in [("session-1", "123"), ("session-2", "1239"), ("session-3", "1234")] {
+        stored(&store, &record(id, &format!("2026-11-22T08:00:00.{fraction}Z"), "bus"));
+    }
+    let listed = |store: &Store| -> Vec<String> {
+        let all = store.list(10, None, &Filter::default()).unwrap();
+        let pages = [None, Some(&all[0]), Some(&all[1])].map(|before| {
+            store.list(1, before.map(Place::from).as_ref(), &Filter::default()).unwrap().remove(0)
+        });
+        assert_eq!(pages[..], all[..]);
+        all.into_iter().map(|session| session.id).collect()
+    };
+    assert_eq!(listed(&store), ["session-2", "session-3", "session-1"]);
+    drop(store);
+    let database = rusqlite::Connection::open(&path).unwrap();
+    let version_3 =
+        "DROP INDEX by_start; CREATE INDEX by_start ON sessions (started_at, id); PRAGMA user_version = 3";
+    database.execute_batch(version_3).unwrap();
+    drop(database);
+    assert_eq!(listed(&Store::open(&path).unwrap()), ["session-2", "session-3", "session-1"]);
 }
 
 #[test]
