@@ -169,6 +169,12 @@ cases! {
     buffer_above_the_largest_window: "scheduler" => "recv_buffer = \"10GiB\"\nscheduler";
     keepalive_of_a_nanosecond: "scheduler" => "keepalive = { idle = \"1ns\", interval = \"1ns\" }\nscheduler";
     packets_of_one_byte: "kind = \"cbr\"\nrate = \"2Mbps\"" => "kind = \"cbr\"\nrate = \"80Mbps\"\npacket = \"1B\"";
+    drawn_periods_of_a_microsecond: "kind = \"cbr\"\nrate = \"2Mbps\"" =>
+        "kind = \"on-off\"\nrate = \"2Mbps\"\nexponential = true\non = \"1us\"\noff = \"1us\"";
+    rate_drawn_every_nanosecond: "kind = \"cbr\"\nrate = \"2Mbps\"" =>
+        "kind = \"vbr\"\nprotocol = \"tcp\"\nrate = \"2Mbps\"\nevery = \"1ns\"";
+    mixed_packets_at_100_gbps: "kind = \"cbr\"\nrate = \"2Mbps\"" =>
+        "kind = \"vbr\"\npath = \"wifi\"\nrate = \"100Gbps\"";
     buffer_that_is_not_a_size: "scheduler" => "recv_buffer = \"eq2\"\nscheduler";
     traffic_stopping_before_start: "kind = \"cbr\"" => "kind = \"cbr\"\nstart = \"30s\"\nstop = \"20s\"";
     traffic_after_the_end: "kind = \"cbr\"" => "kind = \"cbr\"\nstart = \"60s\"";

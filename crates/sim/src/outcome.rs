@@ -150,8 +150,8 @@ pub struct PathOutcome {
     pub also: Vec<EnergyOutcome>,
 }
 
-/// A background flow. Datagrams that were not delivered were dropped, lost, corrupted, or are still
-/// in flight.
+/// A background flow. Datagrams that were not delivered were dropped, lost, corrupted, met an absent
+/// interface, or are still in flight.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct BackgroundOutcome {
     /// Name of the path.

@@ -93,6 +93,13 @@ pub struct Bursts {
     pub off: Duration,
 }
 
+impl Bursts {
+    /// Share of the time in on periods.
+    fn on_share(self) -> f64 {
+        self.on.as_secs_f64() / (self.on.as_secs_f64() + self.off.as_secs_f64())
+    }
+}
+
 /// Pareto shape: infinite variance, and a mean of three times the minimum.
 const PARETO_SHAPE: f64 = 1.5;
 /// Maximum length of a period, in multiples of its mean.
@@ -102,6 +109,12 @@ impl Vbr {
     /// Mean offered rate.
     pub fn mean_rate(&self) -> Bitrate {
         Bitrate::from_bps(u64::midpoint(self.low.as_bps(), self.high.as_bps()))
+    }
+
+    /// Packets per second at the highest rate, within an on period.
+    pub fn peak_packets_per_second(&self) -> f64 {
+        let high = self.low.as_bps().max(self.high.as_bps());
+        high as f64 / 8.0 / self.mix.mean() / self.bursts.map_or(1.0, Bursts::on_share)
     }
 }
 
@@ -184,10 +197,8 @@ impl Packets {
     fn redraw(&mut self) {
         if self.now >= self.rate_until {
             let Vbr { low, high, every, bursts, .. } = self.config;
-            let duty = bursts
-                .map_or(1.0, |Bursts { on, off }| on.as_secs_f64() / (on.as_secs_f64() + off.as_secs_f64()));
             let bps = self.rates.between(low.as_bps() as f64, high.as_bps() as f64);
-            self.rate = bps / 8.0 / duty;
+            self.rate = bps / 8.0 / bursts.map_or(1.0, Bursts::on_share);
             self.rate_until = self.now + every;
         }
         if let Some(Bursts { on, off }) = self.config.bursts

@@ -168,18 +168,22 @@ export interface SessionError {
   readonly fatal: boolean;
 }
 
-/** A loaded video segment. Times are milliseconds on the clock of `PhaseTracker`. */
-export interface LoadedSegment {
-  readonly segment: number;
-  readonly level: number;
-  readonly bitrateKbps: number;
-  readonly bytes: number;
+/** A loaded segment of any track. Times are milliseconds on the clock of `PhaseTracker`. */
+export interface LoadedMedia {
   /** Position in the video, and length (s). */
   readonly position: number;
   readonly duration: number;
+  readonly bitrateKbps: number;
+  readonly arrived: number;
+}
+
+/** A loaded video segment. */
+export interface LoadedSegment extends LoadedMedia {
+  readonly segment: number;
+  readonly level: number;
+  readonly bytes: number;
   readonly asked: number;
   readonly firstByte: number;
-  readonly arrived: number;
   /** Buffer level on arrival, including the segment (s). */
   readonly buffer: number;
 }
@@ -192,9 +196,7 @@ export interface AbandonedRequest {
   readonly at: number;
 }
 
-export interface AudioSegment {
-  readonly duration: number;
-  readonly bitrateKbps: number;
+export interface AudioSegment extends LoadedMedia {
   readonly codec: string;
 }
 
@@ -253,8 +255,8 @@ export type SessionHeader = Pick<
 >;
 
 /** Played part of a segment. */
-export interface PlayedSegment {
-  readonly segment: LoadedSegment;
+export interface PlayedSegment<S extends LoadedMedia = LoadedSegment> {
+  readonly segment: S;
   /** Length of the part (s). */
   readonly duration: number;
   /** Position of the part in the video (s). */
@@ -271,15 +273,12 @@ const MIN_PLAYED_S = 0.02;
  * Returns the segments played, in playback order. If a segment was loaded in several bitrates, the
  * last copy that arrived before its playback counts.
  */
-export function playedSegments(spans: readonly Span[], segments: readonly LoadedSegment[]): PlayedSegment[] {
-  const copiesByNumber = new Map<number, LoadedSegment[]>();
-  for (const segment of segments) {
-    const copies = copiesByNumber.get(segment.segment);
-    if (copies === undefined) copiesByNumber.set(segment.segment, [segment]);
-    else copies.push(segment);
-  }
-  const inOrder = [...copiesByNumber.values()].sort((a, b) => (a[0]?.position ?? 0) - (b[0]?.position ?? 0));
-  const played: PlayedSegment[] = [];
+export function playedSegments<S extends LoadedMedia>(
+  spans: readonly Span[],
+  segments: readonly S[],
+): PlayedSegment<S>[] {
+  const inOrder = copiesByPosition(segments);
+  const played: PlayedSegment<S>[] = [];
   for (const span of spans) {
     if (span.phase !== 'playing') continue;
     for (const copies of inOrder) {
@@ -298,6 +297,21 @@ export function playedSegments(spans: readonly Span[], segments: readonly Loaded
     }
   }
   return played;
+}
+
+/**
+ * Groups the copies of each segment, in the order of the video; copies keep their order of arrival.
+ * The position identifies a segment, as a player may number the segments of each period from 0.
+ */
+function copiesByPosition<S extends LoadedMedia>(segments: readonly S[]): S[][] {
+  const groups: S[][] = [];
+  for (const segment of [...segments].sort((a, b) => a.position - b.position)) {
+    const copies = groups.at(-1);
+    if (copies?.[0] !== undefined && segment.position - copies[0].position < MIN_PLAYED_S) copies.push(segment);
+    else groups.push([segment]);
+  }
+  for (const copies of groups) copies.sort((a, b) => a.arrived - b.arrived);
+  return groups;
 }
 
 /**
@@ -356,11 +370,7 @@ export function buildRecord(
       to_s: round(span.to),
     })),
     samples: log.samples.filter(({ at }) => at <= end).map((sample) => sampleRecord(sample, since)),
-    audio: log.audio.slice(0, LIMITS.segments).map(({ duration, bitrateKbps, codec }) => ({
-      duration_s: round(duration),
-      bitrate_kbps: bitrateKbps,
-      codec,
-    })),
+    audio: playedSegments(spans, log.audio).slice(0, LIMITS.segments).map(audioRecord),
     errors: log.errors.slice(-LIMITS.errors).map((error) => errorRecord(error, end, since)),
   };
 }
@@ -431,6 +441,10 @@ function segmentRecord(segment: LoadedSegment, since: ToSeconds): Segment {
     arrived_s: since(segment.arrived),
     buffer_s: round(segment.buffer),
   };
+}
+
+function audioRecord({ segment, duration }: PlayedSegment<AudioSegment>): Audio {
+  return { duration_s: round(duration), bitrate_kbps: segment.bitrateKbps, codec: segment.codec };
 }
 
 function abandonedRecord({ segment, level, bytes, asked, at }: AbandonedRequest, since: ToSeconds): Abandoned {

@@ -47,18 +47,27 @@ const FATAL_CODES = new Map<number, ReasonKind>([
   [35, 'decode'],
 ]);
 
+/** Error codes of dash.js for a media (27) or initialization segment (28) after its last retry. */
+const SEGMENT_CODES: readonly (number | undefined)[] = [27, 28];
+
+/** Buffer with which playback may stand still (s): dash.js's `gaps.threshold`. */
+const DRY_BUFFER_S = 0.3;
+
 export class DashPlayback implements Playback {
   readonly kind = 'dash';
   readonly #video: HTMLVideoElement;
   readonly #listener: PlayerListener;
   readonly #player: MediaPlayerClass;
   readonly #stopObserving: () => void;
-  #representations: Representation[] = [];
+  /** Video representations of a period in ascending order of bitrate: the first period with the most. */
+  #representations: readonly Representation[] = [];
   #segmentDuration: number | null = null;
   readonly #gapJumps = new GapJumps();
   readonly #inFlight = new InFlight();
-  /** Index of the level on the screen. */
-  #level: number | null = null;
+  /** By media type, the segment that failed last, until dash.js requests another. */
+  readonly #lost = new Map<string, DashError>();
+  /** Representation on the screen, and its level. */
+  #shown: { readonly representation: Representation; readonly level: number } | undefined;
   /** Arrival of the last segment, on the clock of `performance.now()`. */
   #lastArrived = 0;
   #stopped = false;
@@ -70,13 +79,14 @@ export class DashPlayback implements Playback {
     this.#player.updateSettings(playerSettings(options));
     this.#subscribe();
     video.addEventListener('error', this.#onMediaError);
+    video.addEventListener('waiting', this.#onWaiting);
     this.#stopObserving = observeMedia(video, listener, () => this.#gapJumps.update(video));
     this.#player.initialize(video, url, true);
   }
 
   #subscribe(): void {
     const events = MediaPlayer.events;
-    this.#on(events.STREAM_INITIALIZED, () => this.#readLevels());
+    this.#on(events.STREAM_INITIALIZED, () => this.#representationsOf(null));
     for (const event of [events.FRAGMENT_LOADING_STARTED, events.FRAGMENT_LOADING_PROGRESS])
       this.#on(event, (details) => this.#onFragmentProgress(details as { request: Request }));
     this.#on(events.FRAGMENT_LOADING_COMPLETED, (event) => this.#onFragmentLoaded(event as FragmentLoaded));
@@ -111,8 +121,8 @@ export class DashPlayback implements Playback {
       position: this.#video.currentTime,
       buffer: bufferAhead(this.#video),
       kbps: Number.isFinite(kbps) && kbps > 0 ? kbps : null,
-      level: this.#level,
-      bitrateKbps: this.#level === null ? null : (this.#representations[this.#level]?.bandwidth ?? 0) / 1000,
+      level: this.#shown?.level ?? null,
+      bitrateKbps: this.#shown === undefined ? null : this.#shown.representation.bandwidth / 1000,
       missing: this.#inFlight.missing(),
     };
   }
@@ -121,11 +131,17 @@ export class DashPlayback implements Playback {
     this.#stopped = true;
     this.#stopObserving();
     this.#video.removeEventListener('error', this.#onMediaError);
+    this.#video.removeEventListener('waiting', this.#onWaiting);
     this.#player.destroy();
   }
 
   readonly #onMediaError = () => {
     this.#reportError(mediaError(this.#video), null, null, mediaErrorKind(this.#video));
+  };
+
+  readonly #onWaiting = () => {
+    // After a seek dash.js has yet to request the segment at the new position.
+    if (!this.#video.seeking) this.#failIfDry();
   };
 
   #on(event: string, handle: (event: unknown) => void): void {
@@ -134,32 +150,37 @@ export class DashPlayback implements Playback {
     });
   }
 
-  #readLevels(): void {
-    const all = this.#player.getRepresentationsByType('video');
-    this.#representations = [...all].sort((a, b) => a.bandwidth - b.bandwidth);
+  /**
+   * Returns the video representations of a period in ascending order of bitrate.
+   *
+   * @param streamId the period; `null` for the active one
+   */
+  #representationsOf(streamId: string | null): readonly Representation[] {
+    const all = this.#player.getRepresentationsByType('video', streamId);
+    const ascending = [...all].sort((a, b) => a.bandwidth - b.bandwidth);
+    if (ascending.length > this.#representations.length) this.#representations = ascending;
+    return ascending;
   }
 
-  #levelOf(request: Request): number {
-    return this.#representations.findIndex(({ id }) => id === (request.representation?.id ?? request.representationId));
+  /** Returns the level of a video representation in its period; -1 if the period is gone. */
+  #levelOf({ id, mediaInfo }: Representation): number {
+    return this.#representationsOf(mediaInfo?.streamInfo?.id ?? null).findIndex((other) => other.id === id);
   }
 
   #onFragmentProgress({ request }: { request: Request }): void {
+    this.#lost.delete(request.mediaType);
     if (request.type === 'MediaSegment') this.#inFlight.update(request);
   }
 
   #onFragmentLoaded({ request, error }: FragmentLoaded): void {
     this.#inFlight.remove(request);
-    if (error != null) {
-      this.#reportError(error.message ?? 'request failed', request.index, error.data?.response?.status ?? null, null);
-      return;
-    }
-    if (request.type !== 'MediaSegment') return;
+    // `onPlayerError` has reported the error.
+    if (error != null || request.type !== 'MediaSegment') return;
     if (request.mediaType === 'audio') this.#onAudioLoaded(request);
-    if (request.mediaType !== 'video') return;
-    if (this.#representations.length === 0) this.#readLevels();
-    const level = this.#levelOf(request);
-    const representation = this.#representations[level];
-    if (representation === undefined) return;
+    const { representation } = request;
+    if (request.mediaType !== 'video' || representation === undefined) return;
+    const level = this.#levelOf(representation);
+    if (level < 0) return;
     this.#segmentDuration = Math.max(this.#segmentDuration ?? 0, request.duration);
     const times = requestTimes(request, this.#lastArrived, readClocks());
     this.#lastArrived = times.arrived;
@@ -185,16 +206,20 @@ export class DashPlayback implements Playback {
     const codec = codecName(representation?.codecs ?? '');
     if (representation !== undefined && codec !== null)
       this.#listener.onAudioSegment({
+        position: request.startTime,
         duration: request.duration,
         bitrateKbps: representation.bandwidth / 1000,
+        arrived: performance.now(),
         codec,
       });
   }
 
   #onFragmentAbandoned({ request }: { request: Request }): void {
     this.#inFlight.remove(request);
-    const level = this.#levelOf(request);
-    if (request.mediaType !== 'video' || level < 0) return;
+    const { representation } = request;
+    if (request.mediaType !== 'video' || representation === undefined) return;
+    const level = this.#levelOf(representation);
+    if (level < 0) return;
     const now = readClocks();
     this.#listener.onAbandoned({
       segment: request.index,
@@ -207,8 +232,8 @@ export class DashPlayback implements Playback {
 
   #onQualityRendered({ mediaType, newRepresentation }: QualityRendered): void {
     if (mediaType !== 'video') return;
-    const level = this.#representations.findIndex(({ id }) => id === newRepresentation.id);
-    if (level >= 0) this.#level = level;
+    const level = this.#levelOf(newRepresentation);
+    if (level >= 0) this.#shown = { representation: newRepresentation, level };
   }
 
   #onPlayerError({ error }: { error: DashError | string }): void {
@@ -216,10 +241,27 @@ export class DashPlayback implements Playback {
       this.#reportError(error, null, null, 'other');
       return;
     }
-    const status = error.data?.response?.status ?? null;
-    const kind = FATAL_CODES.get(error.code ?? 0) ?? null;
+    this.#reportDashError(error, FATAL_CODES.get(error.code ?? 0) ?? null);
+    const mediaType = error.data?.request?.mediaType;
+    if (!SEGMENT_CODES.includes(error.code) || (mediaType !== 'video' && mediaType !== 'audio')) return;
+    this.#lost.set(mediaType, error);
+    // dash.js now asks another server if the manifest names one.
+    setTimeout(() => this.#failIfDry());
+  }
+
+  /** Ends playback if it has reached a lost segment. */
+  #failIfDry(): void {
+    const [error] = this.#lost.values();
+    if (error !== undefined && bufferAhead(this.#video) < DRY_BUFFER_S) this.#reportDashError(error, 'network');
+  }
+
+  #reportDashError({ message, data }: DashError, kind: ReasonKind | null): void {
+    const status = data?.response?.status ?? null;
     const isHttp = kind === 'network' && status !== null && status >= 100;
-    this.#reportError(error.message ?? 'unknown error', null, status, isHttp ? 'http' : kind);
+    const text = message?.replace(/[?&]CMCD=[^& ]*/, '') ?? 'unknown error';
+    // Requests other than of media segments have the index NaN.
+    const index = data?.request?.index ?? Number.NaN;
+    this.#reportError(text, Number.isNaN(index) ? null : index, status, isHttp ? 'http' : kind);
   }
 
   /** @param kind kind of a fatal error; `null` if playback continues */
@@ -232,13 +274,13 @@ export class DashPlayback implements Playback {
 
 interface FragmentLoaded {
   readonly request: Request;
-  readonly error?: DashError | null;
+  readonly error?: unknown;
 }
 
 interface DashError {
   readonly code?: number;
   readonly message?: string;
-  readonly data?: { readonly response?: { readonly status?: number } };
+  readonly data?: { readonly request?: Partial<Request>; readonly response?: { readonly status?: number } };
 }
 
 interface QualityRendered {

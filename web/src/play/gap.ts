@@ -21,6 +21,8 @@ const JUMP_THRESHOLD_S = 0.3;
 const TARGET_TOLERANCE_S = 0.01;
 /** dash.js jumps to the end of the video over at most this gap (s): `gaps.smallGapLimit`. */
 const END_GAP_S = 1.5;
+/** dash.js redirects a seek to the end of the video to this far before it (s): `seekDurationBackoff`. */
+const END_BACKOFF_S = 0.5;
 
 /**
  * Tells jumps over gaps from seeks of the viewer. dash.js has no event for a jump, so the position
@@ -47,7 +49,7 @@ export class GapJumps {
 
 /**
  * True if a seek leads from the end of a buffered range, or from outside of any, to the start of
- * the next range or over a short rest to the end of the video.
+ * the next range or over a short rest to about the end of the video.
  */
 export function isGapJump(ranges: Ranges, from: number, to: number, duration: number): boolean {
   const near = (position: number) => Math.abs(to - position) <= TARGET_TOLERANCE_S;
@@ -57,5 +59,7 @@ export function isGapJump(ranges: Ranges, from: number, to: number, duration: nu
     if (from < start && previousEnd - from < JUMP_THRESHOLD_S) return near(start);
     previousEnd = ranges.end(index);
   }
-  return previousEnd - from < JUMP_THRESHOLD_S && duration - from < END_GAP_S && from < to && near(duration);
+  if (previousEnd - from >= JUMP_THRESHOLD_S || duration - from >= END_GAP_S) return false;
+  // dash.js seeks to the end of the buffer, and then to the video's end less the backoff.
+  return (from < to && (near(previousEnd) || near(duration))) || near(duration - END_BACKOFF_S);
 }

@@ -25,6 +25,10 @@ test('jump from the end of a buffered range to the start of the next is no seek 
     assert.equal(isGapJump(BUFFERED, from, to, 20), expected, `${from} to ${to}`);
   assert.ok(isGapJump(ranges([0.5, 4]), 0, 0.5, 20), 'a video that starts late');
   assert.ok(isGapJump(ranges([0, 19]), 18.9, 20, 20), 'a missing end');
+  assert.ok(isGapJump(ranges([0, 19]), 18.9, 19, 20), 'the first step of a jump over a missing end');
+  assert.ok(isGapJump(ranges([0, 19]), 18.9, 19.5, 20), 'a missing end, of which dash.js shows the last half second');
+  assert.ok(isGapJump(ranges([0, 19.8]), 19.8, 19.5, 20), 'the same from within that half second');
+  assert.ok(!isGapJump(ranges([0, 19.8]), 19.8, 19.3, 20), 'a seek back from the end');
   assert.ok(!isGapJump(ranges([0, 20]), 18.9, 20, 20), 'a seek to the end of a loaded video');
   assert.ok(!isGapJump(ranges([0, 15]), 15, 20, 20), 'a gap too long for dash.js');
 });

@@ -109,6 +109,18 @@ test('last copy of a segment that arrived before its playback counts as played',
   );
 });
 
+test('segments of several periods with the same numbers are no copies of each other', () => {
+  const second = [loaded(0, 1, 1000), loaded(1, 1, 2000)].map((segment) => ({
+    ...segment,
+    position: segment.position + 6,
+  }));
+  const spans = [span('loading', 0, 250, 0, 0), span('playing', 250, 12_250, 0, 12)];
+  const segments = [loaded(0, 0, 250), loaded(1, 0, 500), ...second];
+  const { kpis, switches } = buildRecord(HEADER, START, spans, true, { ...EMPTY_LOG, segments });
+  assert.deepEqual([kpis.mean_bitrate_kbps, kpis.linear], [1750, 2 * (1 + 2.5) - 1.5]);
+  assert.deepEqual(switches, [{ segment: 0, from_level: 0, to_level: 1, position_s: 6 }]);
+});
+
 test('reports after the end of the video are left out of the record', () => {
   const end = Math.max(...SPANS.map((span) => span.end));
   const sample = { buffer: 0, kbps: null, position: 6, level: 0 };
@@ -183,6 +195,33 @@ test('P.1203 input has the segments played, with bitrates from their sizes', () 
   assert.equal(sessionToP1203({ ...session, video: { ...session.video, levels: [] } }, SPANS, SEGMENTS), null);
 });
 
+test('audio of the record and of P.1203 is the audio played, each part once', () => {
+  const audio = (number: number, bitrateKbps: number, arrived: number) => ({
+    position: number * 3,
+    duration: 3,
+    bitrateKbps,
+    codec: 'aaclc',
+    arrived: START + arrived,
+  });
+  const spans = [...SPANS.slice(0, 3), span('playing', 4250, 6250, 3, 5)];
+  const log = {
+    ...EMPTY_LOG,
+    segments: SEGMENTS,
+    audio: [audio(0, 64, 250), audio(1, 64, 300), audio(2, 64, 400), audio(1, 128, 4000)],
+  };
+  const session = buildRecord(HEADER, START, spans, false, log);
+  assert.deepEqual(
+    session.audio.map(({ duration_s, bitrate_kbps }) => [duration_s, bitrate_kbps]),
+    [
+      [3, 64],
+      [2, 128],
+    ],
+  );
+  const input = sessionToP1203(session, spans, SEGMENTS);
+  const seconds = (parts: readonly { duration: number }[] = []) => parts.reduce((sum, part) => sum + part.duration, 0);
+  assert.deepEqual([seconds(input?.I11.segments), seconds(input?.I13.segments)], [5, 5]);
+});
+
 test('schema check reports missing, unknown and out-of-range members', () => {
   const session = buildRecord(HEADER, START, SPANS, true, { ...EMPTY_LOG, segments: SEGMENTS });
   const { rule: _, ...without } = session;
@@ -221,7 +260,7 @@ test('texts are cut between characters, and halves of surrogate pairs are replac
 test('record of a long session has at most the bytes that a collector accepts', () => {
   const seconds = 20_000 * 3;
   const segments = Array.from({ length: 20_000 }, (_, index) => loaded(index, index % 2, 250.123 + index * 3000.456));
-  const audio = segments.map(() => ({ duration: 3.000123, bitrateKbps: 128.123, codec: 'aaclc' }));
+  const audio = segments.map((segment) => ({ ...segment, bitrateKbps: 128.123, codec: 'aaclc' }));
   const spans = [span('playing', 0, seconds * 1001, 0, seconds)];
   const errors = [{ at: START + 1, message: 'the end', segment: null, status: null, fatal: true }];
   const whole = buildRecord(HEADER, START, spans, false, { ...EMPTY_LOG, segments, audio, errors });

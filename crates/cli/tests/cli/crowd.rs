@@ -141,6 +141,19 @@ fn devices_that_send_datagrams_only_have_no_goodput() {
     assert_eq!((&result["started"], &result["distributions"][0]["devices"]), (&16.into(), &8.into()));
 }
 
+/// Several files of one device, one after the other, are not faster than its link.
+#[test]
+fn goodput_of_a_device_counts_the_time_of_its_connections_once() {
+    let place = Place::new();
+    let text = CROWD.replace("count = 8", "count = 1").replace("duration = \"6s\"", "duration = \"30s\"");
+    let file = |start: &str| format!("kind = \"file\"\nsize = \"5MB\"\nstart = \"{start}\"\n");
+    let files = [file("0s"), file("10s"), file("20s")].join("\n[[device.traffic]]\n");
+    place.write("crowd.toml", &text.replace("kind = \"bulk\"\nstart = START", &files));
+    let result = json(&place.done(&["run", "crowd.toml", "--format", "json"]));
+    let goodput = result["devices"][0]["figures"]["goodput_mbps"].as_f64();
+    assert!(goodput.is_some_and(|mbps| mbps > 3.0 && mbps < 10.0), "{goodput:?}");
+}
+
 #[test]
 fn share_that_reaches_nobody_is_warned_of() {
     let place = place("\"0s\"");

@@ -90,6 +90,34 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     (!values.is_empty()).then(|| stats::mean(&values))
 }
 
+/// Data of all connections over the time in which at least one of them was open; `None` without any.
+fn goodput_mbps<'a>(
+    device: &Experiment,
+    connections: impl Iterator<Item = (&'a TrafficConfig, &'a ConnectionOutcome)>,
+) -> Option<f64> {
+    let run_end = Instant::ZERO + device.duration;
+    let mut megabits = 0.0;
+    let mut spans: Vec<(f64, f64)> = Vec::new();
+    for (config, connection) in connections {
+        let data = connection.delivered_bytes as f64 * 8e-6;
+        let start = config.start.as_secs_f64();
+        let end = if data > 0.0 {
+            start + data / connection.goodput_mbps
+        } else {
+            config.stop.unwrap_or(run_end).min(run_end).as_secs_f64()
+        };
+        megabits += data;
+        spans.push((start, end));
+    }
+    spans.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let (mut open, mut until) = (0.0, 0.0_f64);
+    for (start, end) in &spans {
+        open += (end - start.max(until)).max(0.0);
+        until = until.max(*end);
+    }
+    if spans.is_empty() { None } else { Some(if open > 0.0 { megabits / open } else { 0.0 }) }
+}
+
 impl Measure {
     /// Value of a device; `None` if it never starts, or has no such value.
     pub(crate) fn of(&self, device: &Experiment, outcome: &Outcome) -> Option<f64> {
@@ -103,7 +131,7 @@ impl Measure {
         let shown = || sessions().filter(|session| !session.initial.open);
         match &self.quantity {
             // A device that sends datagrams only has none.
-            Quantity::Goodput => connections.map(|connection| connection.goodput_mbps).reduce(|a, b| a + b),
+            Quantity::Goodput => goodput_mbps(device, started(device, outcome)),
             // A file that has not arrived counts until the end, so that a full cell does not look fast.
             Quantity::Completion => files
                 .map(|(config, file)| {

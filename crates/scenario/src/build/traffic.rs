@@ -138,8 +138,10 @@ impl Builder<'_, '_> {
                 .expected(format!("a time before {duration}"))
                 .hint("choose an earlier `start` or a longer `duration`");
         }
+        let kind = self.kind(fields, kind);
+        self.check_draws(fields, &kind);
         TrafficConfig {
-            kind: self.kind(fields, kind),
+            kind,
             direction: match fields.text("direction") {
                 Some("up") => Direction::Up,
                 _ => Direction::Down,

@@ -70,8 +70,8 @@ pub(super) static PATH: Table = Table {
             name: "leave_at",
             shape: TIME,
             need: Absent("never"),
-            doc: "Time at which the interface goes down; the connection is notified. Its radio stays on: \
-                  in its tail, then idle.",
+            doc: "Time at which the interface goes down; the connection is notified. Packets that are under \
+                  way in either direction are lost. The radio stays on: in its tail, then idle.",
             example: "\"40s\"",
         },
         Key {

@@ -111,7 +111,7 @@ pub(super) static TRAFFIC: Table = Table {
             name: "every",
             shape: POSITIVE_TIME,
             need: Default("\"1s\""),
-            doc: "`vbr`: interval between redraws of the rate.",
+            doc: "`vbr`: interval between redraws of the rate; at least 1 ms.",
             example: "\"5s\"",
         },
         Key {

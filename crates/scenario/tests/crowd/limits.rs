@@ -61,4 +61,8 @@ fn writes_of_all_devices_are_limited() {
     let found = parse(&text).expect_err("1.1 million writes per second");
     assert!(found.contains("1100000 writes per second in all"), "{found}");
     assert!(parse(&text.replacen("count = 11", "count = 9", 1)).is_ok());
+    // Packets of 340 bytes on average, at up to twice the mean rate.
+    let vbr = "kind = \"vbr\"\nprotocol = \"tcp\"\nrate = \"136Mbps\"\nspread = 1.0";
+    let found = parse(&text.replacen(cbr, vbr, 1)).expect_err("1.1 million packets per second");
+    assert!(found.contains("writes per second in all"), "{found}");
 }

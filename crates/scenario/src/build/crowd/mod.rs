@@ -271,15 +271,17 @@ fn drawn_steps(kind: &Kind) -> usize {
     steps.fold(0, usize::saturating_add)
 }
 
-/// Writes per second of the sources of a device of this kind that write at a rate.
+/// Writes per second of the sources of a device of this kind that write at a rate, datagrams included.
 fn writes_per_second(kind: &Kind) -> usize {
-    let writes = kind.template.traffic.iter().map(|source| match source.kind {
+    let connections = kind.template.traffic.iter().map(|source| match &source.kind {
         traffic::Kind::Cbr { rate, packet } | traffic::Kind::OnOff { rate, packet, .. } => {
             (rate.as_bps() / 8 / packet.get().max(1)) as usize
         }
+        traffic::Kind::Vbr(packets) => packets.peak_packets_per_second() as usize,
         _ => 0,
     });
-    writes.fold(0, usize::saturating_add)
+    let datagrams = kind.template.background.iter().map(|one| one.packets.peak_packets_per_second() as usize);
+    connections.chain(datagrams).fold(0, usize::saturating_add)
 }
 
 /// A scenario without devices.
