@@ -32,18 +32,31 @@ impl Record {
     /// played duration of each, up to `played_s`. Of a segment received in several bitrates, the last
     /// copy that arrived before its playback counts. Empty for a player without segments.
     fn shown(&self) -> impl Iterator<Item = (&Segment, f64)> {
-        let mut copies: BTreeMap<u64, Vec<&Segment>> = BTreeMap::new();
-        for segment in &self.segments {
-            copies.entry(segment.segment).or_default().push(segment);
-        }
         let starts = self.playing_starts();
         let mut left = self.played_s;
-        copies.into_values().filter_map(move |copies| {
+        self.copies().into_iter().filter_map(move |copies| {
             let at = time_of(&starts, self.played_s - left);
             let in_time = copies.iter().rfind(|copy| copy.arrived_s <= at);
             let segment = *in_time.or(copies.first())?;
             Some((segment, take_played(&mut left, self.length(segment))?))
         })
+    }
+
+    /// The copies of each segment in order of arrival, and the segments in the order of the video.
+    ///
+    /// If they lack a segment or more of the played time, the numbers begin anew in each period. No
+    /// segment is then a copy of another, and their order is that of arrival.
+    fn copies(&self) -> Vec<Vec<&Segment>> {
+        let mut by_number: BTreeMap<u64, Vec<&Segment>> = BTreeMap::new();
+        for segment in &self.segments {
+            by_number.entry(segment.segment).or_default().push(segment);
+        }
+        let covered_s: f64 = by_number.values().map(|copies| self.length(copies[0])).sum();
+        let longest_s = self.segments.iter().map(|segment| self.length(segment)).fold(0.0, f64::max);
+        if self.played_s - covered_s >= longest_s {
+            return self.segments.iter().map(|segment| vec![segment]).collect();
+        }
+        by_number.into_values().collect()
     }
 
     /// The played time before each span of playing, and the time at which the span starts.

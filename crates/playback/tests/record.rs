@@ -481,6 +481,15 @@ fn of_a_segment_in_several_bitrates_p1203_has_the_copy_that_was_played() {
 }
 
 #[test]
+fn p1203_has_the_segments_of_all_periods_with_the_same_numbers() {
+    let mut document = example();
+    document["segments"][1]["segment"] = json!(0);
+    let p1203 = read(&document).unwrap().p1203().unwrap();
+    assert_eq!(p1203["I13"]["segments"][0]["bitrate"], 1000.0);
+    assert_eq!(p1203["I13"]["segments"][1]["bitrate"], 2500.0);
+}
+
+#[test]
 fn audio_of_p1203_ends_with_the_played_time() {
     let piece = json!({ "duration_s": 4, "bitrate_kbps": 128, "codec": "aaclc" });
     let p1203 = read(&with("/audio", Some(json!(vec![piece; 5])))).unwrap().p1203().unwrap();
