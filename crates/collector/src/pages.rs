@@ -48,7 +48,7 @@ pub(crate) fn list(sessions: &[Summary], filter: &Filter, more: Option<&str>, pl
 pub(crate) fn one(record: &Record, player: bool) -> Page {
     let id = &record.id;
     let mut links = vec!["[All sessions](/sessions)".to_owned()];
-    let label = record.label.as_deref().filter(|label| !label.is_empty());
+    let label = record.nonempty_label();
     let with_label = query(&Filter { label: label.map(str::to_owned), state: None }, &[]);
     if label.is_some() {
         links.push(format!("[sessions with its label](/sessions{with_label})"));
@@ -93,7 +93,7 @@ pub(crate) fn compare(sessions: &[Summary], filter: &Filter, all: u32, player: b
 /// Page that asks before a session is deleted.
 pub(crate) fn confirm_one(record: &Record) -> Page {
     let id = &record.id;
-    let label = record.label.as_deref().map_or_else(String::new, |label| format!(", label {label}"));
+    let label = record.nonempty_label().map_or_else(String::new, |label| format!(", label {label}"));
     Page::new("Delete this session?")
         .lead(report::literal(&format!("Session {id} of {}{label}.", record.started_at)))
         .lead(format!("[Keep it](/sessions/{id})"))

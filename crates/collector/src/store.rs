@@ -21,7 +21,7 @@ use std::thread;
 use std::time::Duration;
 
 /// Version of the tables, stored in `user_version`.
-const SCHEMA_VERSION: i64 = 3;
+const SCHEMA_VERSION: i64 = 4;
 /// Version 2.
 const TABLES: &str = "
     CREATE TABLE sessions (
@@ -56,6 +56,11 @@ const ADD_BOOTS: &str = "
     ALTER TABLE sessions ADD COLUMN boot INTEGER NOT NULL DEFAULT 0;
     DROP INDEX by_arrival;
     CREATE INDEX by_arrival ON sessions (boot, received_s);
+";
+/// From version 3: the order of starts without their `Z`, which as text comes after further digits.
+const ORDER_BY_INSTANT: &str = "
+    DROP INDEX by_start;
+    CREATE INDEX by_start ON sessions (rtrim(started_at, 'Z'), id);
 ";
 
 /// Time for which SQLite waits for another process that uses the database.
@@ -253,7 +258,7 @@ impl Store {
             connection
                 .query_row("SELECT document FROM sessions WHERE id = ?1", [&record.id], |row| row.get(0))?;
         // Compare parsed documents: white space does not matter.
-        let same = Record::parse(known.as_bytes()).is_ok_and(|known| known == *record);
+        let same = Record::parse_accepted(known.as_bytes()).is_ok_and(|known| known == *record);
         Ok(if same { Kept::Known } else { Kept::Conflict })
     }
 
@@ -305,10 +310,10 @@ impl Store {
         let connection = self.reader()?;
         let mut statement = connection.prepare_cached(
             "SELECT summary FROM sessions
-             WHERE (?1 IS NULL OR (started_at, id) < (?1, ?2))
+             WHERE (?1 IS NULL OR (rtrim(started_at, 'Z'), id) < (rtrim(?1, 'Z'), ?2))
                AND (?3 IS NULL OR label = ?3)
                AND (?4 IS NULL OR json_extract(summary, '$.state') = ?4)
-             ORDER BY started_at DESC, id DESC LIMIT ?5",
+             ORDER BY rtrim(started_at, 'Z') DESC, id DESC LIMIT ?5",
         )?;
         let (start, id) = (before.map(|place| &place.started_at), before.map(|place| &place.id));
         let state = filter.state.map(State::name);
@@ -480,8 +485,11 @@ fn prepare(connection: &mut Connection) -> Result<(), StoreError> {
         tables.execute_batch(ADD_ARRIVAL)?;
         rewrite_summaries(&tables)?;
     }
-    if version < SCHEMA_VERSION {
+    if version < 3 {
         tables.execute_batch(ADD_BOOTS)?;
+    }
+    if version < SCHEMA_VERSION {
+        tables.execute_batch(ORDER_BY_INSTANT)?;
         tables.pragma_update(None, "user_version", SCHEMA_VERSION)?;
     }
     tables.commit()?;
@@ -507,7 +515,7 @@ fn rewrite_summaries(connection: &Connection) -> Result<(), StoreError> {
     let mut write = connection.prepare("UPDATE sessions SET summary = ?2 WHERE id = ?1")?;
     for id in ids {
         let document: String = read.query_row([&id], |row| row.get(0))?;
-        let record = Record::parse(document.as_bytes()).map_err(broken)?;
+        let record = Record::parse_accepted(document.as_bytes()).map_err(broken)?;
         let summary = serde_json::to_string(&record.summary()).map_err(broken)?;
         write.execute(params![id, summary])?;
     }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 use support::{Collector, record, stored};
-use tandem_collector::{Config, Now, Retention, Store};
+use tandem_collector::{Config, Filter, Kept, Now, Place, Retention, Store};
 
 #[test]
 fn session_with_seeks_has_no_input_of_p1203() {
@@ -16,6 +16,7 @@ fn session_with_seeks_has_no_input_of_p1203() {
     let collector = Collector::start(&folder.path().join("sessions.db"), Config::default());
     let mut sought = record("session-1", "2026-11-22T08:00:00.000Z", "bus");
     sought["seeks"] = json!([{ "start_s": 1.0, "end_s": 1.25, "from_s": 0.75, "to_s": 2.0 }]);
+    sought["duration_s"] = json!(7.5);
     assert_eq!(collector.post(&sought).0, 201);
     let (status, answer) = collector.get("/api/sessions/session-1/p1203");
     assert!(status == 409 && answer.contains("expected a session without seeks"), "{status}: {answer}");
@@ -213,6 +214,10 @@ fn wrong_query_parameters_are_errors_that_name_the_valid_ones() {
         ("/api/sessions.csv?limit=5", "unknown parameter `limit`; valid: label, state"),
         ("/api/sessions/session-1?label=x", "unknown parameter `label`; this address has no parameters"),
         ("/api/compare?id=session-1", "unknown parameter `id`; valid: ids, label, state"),
+        (
+            "/api/compare?ids=session-1,session-2,session-1,session-1",
+            "parameter `ids`: session-1 is given twice",
+        ),
         ("/api/compare?ids=session-1,none", "parameter `ids`: no session has the id none"),
         (
             "/api/compare?ids=session-1&label=bus",
@@ -330,7 +335,7 @@ fn sessions_beyond_the_limits_are_deleted() {
         keep(id);
     }
     let ids = || {
-        let all = store.list(10, None, &tandem_collector::Filter::default()).unwrap();
+        let all = store.list(10, None, &Filter::default()).unwrap();
         all.into_iter().map(|one| one.id).collect::<Vec<_>>()
     };
     // A clock that has stood for an hour.
@@ -346,6 +351,21 @@ fn sessions_beyond_the_limits_are_deleted() {
     let one = Retention { max_sessions: Some(1), ..Retention::default() };
     assert_eq!(store.retain(one, now).unwrap(), 2);
     assert_eq!(ids(), ["session-3"]);
+}
+
+#[test]
+fn session_that_an_earlier_version_accepted_is_shown_despite_later_checks() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(&folder.path().join("s.db")).unwrap();
+    let mut document = record("session-1", "2026-11-22T08:00:00.000Z", "bus");
+    document["kpis"]["stalls"] = json!(77);
+    let text = document.to_string();
+    let keep = || store.keep(&playback::Record::parse_accepted(text.as_bytes()).unwrap(), &text).unwrap();
+    assert_eq!([keep(), keep()], [Kept::New, Kept::Known]);
+    let collector = Collector::serve(store, Config::default());
+    for path in ["/sessions/session-1", "/api/sessions/session-1/p1203", "/compare?ids=session-1"] {
+        assert_eq!(collector.get(path).0, 200, "{path}");
+    }
 }
 
 #[test]
@@ -378,6 +398,32 @@ fn database_of_the_former_version_is_read() {
     assert_eq!(collector.json("/api/sessions?state=finished")["sessions"][0]["id"], "session-1");
     assert_eq!(collector.json("/api/sessions/session-1"), document);
     assert_eq!(collector.post(&document).0, 200);
+}
+
+#[test]
+fn sessions_of_one_millisecond_are_listed_newest_first_also_from_a_former_database() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.db");
+    let store = Store::open(&path).unwrap();
+    for (id, fraction) in [("session-1", "123"), ("session-2", "1239"), ("session-3", "1234")] {
+        stored(&store, &record(id, &format!("2026-11-22T08:00:00.{fraction}Z"), "bus"));
+    }
+    let listed = |store: &Store| -> Vec<String> {
+        let all = store.list(10, None, &Filter::default()).unwrap();
+        let pages = [None, Some(&all[0]), Some(&all[1])].map(|before| {
+            store.list(1, before.map(Place::from).as_ref(), &Filter::default()).unwrap().remove(0)
+        });
+        assert_eq!(pages[..], all[..]);
+        all.into_iter().map(|session| session.id).collect()
+    };
+    assert_eq!(listed(&store), ["session-2", "session-3", "session-1"]);
+    drop(store);
+    let database = rusqlite::Connection::open(&path).unwrap();
+    let version_3 =
+        "DROP INDEX by_start; CREATE INDEX by_start ON sessions (started_at, id); PRAGMA user_version = 3";
+    database.execute_batch(version_3).unwrap();
+    drop(database);
+    assert_eq!(listed(&Store::open(&path).unwrap()), ["session-2", "session-3", "session-1"]);
 }
 
 #[test]

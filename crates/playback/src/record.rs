@@ -410,13 +410,17 @@ impl core::error::Error for RecordError {}
 impl Record {
     /// Reads a document and checks it.
     pub fn parse(bytes: &[u8]) -> Result<Self, RecordError> {
+        let record = Self::parse_accepted(bytes)?;
+        let problems = record.problems();
+        if problems.is_empty() { Ok(record) } else { Err(RecordError::Wrong(problems)) }
+    }
+
+    /// Reads a document that was accepted earlier, perhaps by a version with fewer checks.
+    pub fn parse_accepted(bytes: &[u8]) -> Result<Self, RecordError> {
         if bytes.len() > MAX_RECORD_BYTES {
             return Err(RecordError::TooLarge(bytes.len()));
         }
-        let record: Self =
-            serde_json::from_slice(bytes).map_err(|error| RecordError::Malformed(error.to_string()))?;
-        let problems = record.problems();
-        if problems.is_empty() { Ok(record) } else { Err(RecordError::Wrong(problems)) }
+        serde_json::from_slice(bytes).map_err(|error| RecordError::Malformed(error.to_string()))
     }
 
     /// State of the session and, if it failed, the reason. Documents of the former format have no
@@ -433,6 +437,11 @@ impl Record {
         };
         let kind = if error.status.is_some() { ReasonKind::Http } else { ReasonKind::Other };
         (State::Failed, Some(Reason { kind, message: error.message.clone() }))
+    }
+
+    /// The label; `None` if it is empty.
+    pub fn nonempty_label(&self) -> Option<&str> {
+        self.label.as_deref().filter(|label| !label.is_empty())
     }
 
     /// The record as JSON. A number that is not finite becomes `null`.

@@ -1,5 +1,6 @@
 //! Tables, charts and report of a session, and its export for ITU-T P.1203.
 
+use crate::check::TOLERANCE_S;
 use crate::record::{Record, Segment, State};
 use crate::summary::{self, Summary};
 use qoe::{AudioSegment, Display, P1203, Stalling, VideoSegment};
@@ -8,8 +9,11 @@ use report::{
     Timeline, Track, literal,
 };
 use serde_json::Value;
+use std::collections::BTreeMap;
 use units::{Bitrate, Bytes, Duration};
 
+/// Label of the spans in which the video plays.
+const PLAYING: &str = "playing";
 /// Maximum number of points of a line.
 const MAX_POINTS: usize = 20_000;
 
@@ -24,16 +28,46 @@ impl Record {
         self.seeks.iter().flatten().next().is_some()
     }
 
-    /// The segments of a session without seeks that were played, and the played duration of each, up
-    /// to `played_s`. Empty for a player without segments.
+    /// The segments of a session without seeks that were played, in the order of the video, and the
+    /// played duration of each, up to `played_s`. Of a segment received in several bitrates, the last
+    /// copy that arrived before its playback counts. Empty for a player without segments.
     fn shown(&self) -> impl Iterator<Item = (&Segment, f64)> {
+        let starts = self.playing_starts();
         let mut left = self.played_s;
-        self.segments.iter().map_while(move |segment| {
-            let length = self.length(segment);
-            let span = left.min(length);
-            left -= span;
-            (span > 0.0).then_some((segment, span))
+        self.copies().into_iter().filter_map(move |copies| {
+            let at = time_of(&starts, self.played_s - left);
+            let in_time = copies.iter().rfind(|copy| copy.arrived_s <= at);
+            let segment = *in_time.or(copies.first())?;
+            Some((segment, take_played(&mut left, self.length(segment))?))
         })
+    }
+
+    /// The copies of each segment in order of arrival, and the segments in the order of the video.
+    ///
+    /// If they lack a segment or more of the played time, the numbers begin anew in each period. No
+    /// segment is then a copy of another, and their order is that of arrival.
+    fn copies(&self) -> Vec<Vec<&Segment>> {
+        let mut by_number: BTreeMap<u64, Vec<&Segment>> = BTreeMap::new();
+        for segment in &self.segments {
+            by_number.entry(segment.segment).or_default().push(segment);
+        }
+        let covered_s: f64 = by_number.values().map(|copies| self.length(copies[0])).sum();
+        let longest_s = self.segments.iter().map(|segment| self.length(segment)).fold(0.0, f64::max);
+        if self.played_s - covered_s >= longest_s {
+            return self.segments.iter().map(|segment| vec![segment]).collect();
+        }
+        by_number.into_values().collect()
+    }
+
+    /// The played time before each span of playing, and the time at which the span starts.
+    fn playing_starts(&self) -> Vec<(f64, f64)> {
+        let mut played = 0.0;
+        let mut starts = Vec::new();
+        for span in self.playback_spans().iter().filter(|span| span.label == PLAYING) {
+            starts.push((played, span.from));
+            played += span.to - span.from;
+        }
+        starts
     }
 
     fn length(&self, segment: &Segment) -> f64 {
@@ -73,10 +107,13 @@ impl Record {
                 }
             })
             .collect();
-        let audio = self.audio.iter().flatten().map(|piece| AudioSegment {
-            duration: seconds(piece.duration_s),
-            bitrate: kbps(piece.bitrate_kbps),
-            codec: piece.codec.clone(),
+        let mut left = self.played_s;
+        let audio = self.audio.iter().flatten().filter_map(|piece| {
+            Some(AudioSegment {
+                duration: seconds(take_played(&mut left, piece.duration_s)?),
+                bitrate: kbps(piece.bitrate_kbps),
+                codec: piece.codec.clone(),
+            })
         });
         let display = self.viewing.map_or_else(Display::default, |viewing| Display {
             handheld: viewing.handheld,
@@ -189,11 +226,11 @@ impl Record {
         add(0.0, initial, "loading", Shade::Promotion);
         let mut at = initial;
         for (start, end, label, shade) in interruptions {
-            add(at, start, "playing", Shade::Idle);
+            add(at, start, PLAYING, Shade::Idle);
             add(start.max(at), end, label, shade);
             at = end.max(at);
         }
-        add(at, self.duration_s, "playing", Shade::Idle);
+        add(at, self.duration_s, PLAYING, Shade::Idle);
         spans
     }
 
@@ -210,6 +247,8 @@ impl Record {
     fn bitrates(&self) -> Vec<(f64, f64)> {
         let mut points: Vec<(f64, f64)> =
             self.segments.iter().map(|segment| (segment.asked_s, segment.bitrate_kbps * 1e-3)).collect();
+        // A request may be answered after a later one.
+        points.sort_by(|one, other| one.0.total_cmp(&other.0));
         points.extend(points.last().map(|(_, rate)| (self.duration_s, *rate)));
         points
     }
@@ -259,7 +298,7 @@ impl Record {
             ("session".to_owned(), text(&self.id)),
         ];
         let optional = [
-            ("label", self.label.clone()),
+            ("label", self.nonempty_label().map(str::to_owned)),
             ("device", self.device.clone()),
             ("time zone", self.zone.clone()),
             ("engine", self.player.engine.clone()),
@@ -270,7 +309,7 @@ impl Record {
         let figures = Section::new("Figures")
             .table(summary::table(&[summary], false).note(summary::SCORES))
             .facts(facts);
-        let mut page = Page::new(self.label.clone().unwrap_or_else(|| "Session".to_owned()))
+        let mut page = Page::new(self.nonempty_label().unwrap_or("Session"))
             .main_chart("session")
             .lead(format!(
                 "{:.1} s of video in {:.1} s, {waits}; {}.",
@@ -295,6 +334,20 @@ impl Record {
         }
         page.footer(format!("`tandem` {}", env!("CARGO_PKG_VERSION")))
     }
+}
+
+/// Time at which playback passes a played time, by the [starts](Record::playing_starts) of playing.
+/// At a stall it is the end of the stall.
+fn time_of(starts: &[(f64, f64)], played: f64) -> f64 {
+    let passed = starts.partition_point(|(before, _)| *before <= played + TOLERANCE_S);
+    starts[..passed].last().map_or(0.0, |(before, start)| start + (played - before))
+}
+
+/// Takes the played part of a segment from the time that is left; `None` if nothing of it was played.
+fn take_played(left: &mut f64, length: f64) -> Option<f64> {
+    let part = left.min(length);
+    *left -= part;
+    (part > 0.0).then_some(part)
 }
 
 /// A stepped line of rates in Mbit/s with an axis of its own.

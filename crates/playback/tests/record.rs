@@ -180,6 +180,26 @@ fn all_contradictions_are_reported() {
             "kpis.stalls_per_s: is 0.2, but the lists give 0.16666666666666666",
         ),
         ("/kpis/stalls_per_s", json!(null), "kpis.stalls_per_s: expected a number, found null"),
+        ("/played_s", json!(0.0), "kpis.stalls_per_s: expected null, found 0.16666666666666666"),
+        ("/played_s", json!(600.0), "duration_s: is 7.25, but its parts add up to 601.25"),
+        ("/duration_s", json!(1e9), "duration_s: is 1000000000, but its parts add up to 7.25"),
+        (
+            "/pauses",
+            json!([{ "start_s": 3.5, "end_s": 4.0 }]),
+            "duration_s: is 7.25, but its parts add up to 7.75",
+        ),
+        (
+            "/kpis/mean_bitrate_kbps",
+            json!(1e308),
+            "kpis.mean_bitrate_kbps: expected a number of at most 9007199254740991, found 1e308",
+        ),
+        (
+            "/kpis/linear",
+            json!(-1e16),
+            "kpis.linear: expected a number of at most 9007199254740991, found 1e16",
+        ),
+        ("/samples/0/at_s", json!(8.0), "samples: at 8 s, after the session's end at 7.25 s"),
+        ("/samples/0/at_s", json!(-5.0), "samples: expected a number of at least 0, found -5"),
         (
             "/kpis/initial_load_s",
             json!(9.0),
@@ -335,12 +355,13 @@ fn documents_of_the_former_format_are_read_and_get_a_state() {
     failed["errors"] = json!([{"at_s": 0.5, "message": "status 404", "status": 404, "fatal": true}]);
     let reason = Reason { kind: ReasonKind::Http, message: "status 404".into() };
     assert_eq!(state(&failed), (State::Failed, Some(reason)));
-    // It scored a session without a picture: 3.25 for a load time that never ended.
+    // It scored a session without a picture: 3.18 for a load time that never ended.
     let mut never = failed.clone();
+    never["played_s"] = json!(0);
     never["kpis"] = json!({
-        "initial_load_s": 2.0, "initial_load_open": true, "stalls_per_s": 0, "mean_stall_s": 0, "stalls": 0,
+        "initial_load_s": 7.25, "initial_load_open": true, "stalls_per_s": 0, "mean_stall_s": 0, "stalls": 0,
         "stalled_s": 0, "switches": 0,
-        "mok": {"initial_level": 2, "frequency_level": 1, "stall_level": 1, "mos": 3.2476}
+        "mok": {"initial_level": 3, "frequency_level": 1, "stall_level": 1, "mos": 3.1804}
     });
     never["stalls"] = json!([]);
     never["switches"] = json!([]);
@@ -411,6 +432,7 @@ fn pauses_and_seeks_are_not_playing() {
     // The example plays from 0.25 to 3.25 s and from 4.25 s on.
     let mut document = with("/pauses", Some(json!([{ "start_s": 5.0, "end_s": 5.5 }])));
     document["seeks"] = json!([{ "start_s": 1.0, "end_s": 1.25, "from_s": 0.75, "to_s": 2.0 }]);
+    document["duration_s"] = json!(8.0);
     let report::Chart::Timeline(timeline) = read(&document).unwrap().chart() else { panic!("no timeline") };
     let report::Track::Lane(lane) = &timeline.tracks[0] else { panic!("no lane") };
     let spans: Vec<(&str, f64, f64)> =
@@ -423,7 +445,7 @@ fn pauses_and_seeks_are_not_playing() {
         ("stalled", 3.25, 4.25),
         ("playing", 4.25, 5.0),
         ("paused", 5.0, 5.5),
-        ("playing", 5.5, 7.25),
+        ("playing", 5.5, 8.0),
     ];
     assert_eq!(spans, expected);
 }
@@ -431,8 +453,68 @@ fn pauses_and_seeks_are_not_playing() {
 #[test]
 fn session_with_seeks_is_no_input_of_p1203() {
     let seek = json!([{ "start_s": 1.0, "end_s": 1.25, "from_s": 0.75, "to_s": 2.0 }]);
-    let error = read(&with("/seeks", Some(seek))).unwrap().p1203().unwrap_err();
+    let mut document = with("/seeks", Some(seek));
+    document["duration_s"] = json!(7.5);
+    let error = read(&document).unwrap().p1203().unwrap_err();
     assert!(error.starts_with("expected a session without seeks"), "{error}");
+}
+
+#[test]
+fn of_a_segment_in_several_bitrates_p1203_has_the_copy_that_was_played() {
+    // The example plays segment 0 from 0.25 s and, after a stall, segment 1 from 4.25 s on.
+    let copies = [(1, 1, 0.1), (0, 0, 0.25), (0, 2, 2.0), (1, 2, 4.2), (1, 0, 5.0)];
+    let segments: Vec<Value> = copies
+        .iter()
+        .map(|(segment, level, arrived_s)| {
+            json!({ "segment": segment, "level": level, "bitrate_kbps": 1000 + level, "size_bytes": 0,
+                    "asked_s": 0, "first_byte_s": 0, "arrived_s": arrived_s, "buffer_s": 3 })
+        })
+        .collect();
+    let p1203 = read(&with("/segments", Some(json!(segments)))).unwrap().p1203().unwrap();
+    let shown: Vec<[f64; 3]> = p1203["I13"]["segments"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|part| ["start", "duration", "bitrate"].map(|key| part[key].as_f64().unwrap()))
+        .collect();
+    assert_eq!(shown, [[0.0, 3.0, 1000.0], [3.0, 3.0, 1002.0]]);
+}
+
+#[test]
+fn p1203_has_the_segments_of_all_periods_with_the_same_numbers() {
+    let mut document = example();
+    document["segments"][1]["segment"] = json!(0);
+    let p1203 = read(&document).unwrap().p1203().unwrap();
+    assert_eq!(p1203["I13"]["segments"][0]["bitrate"], 1000.0);
+    assert_eq!(p1203["I13"]["segments"][1]["bitrate"], 2500.0);
+}
+
+#[test]
+fn audio_of_p1203_ends_with_the_played_time() {
+    let piece = json!({ "duration_s": 4, "bitrate_kbps": 128, "codec": "aaclc" });
+    let p1203 = read(&with("/audio", Some(json!(vec![piece; 5])))).unwrap().p1203().unwrap();
+    let pieces = p1203["I11"]["segments"].as_array().unwrap();
+    let durations: Vec<f64> = pieces.iter().map(|piece| piece["duration"].as_f64().unwrap()).collect();
+    assert_eq!(durations, [4.0, 2.0]);
+}
+
+#[test]
+fn bitrate_chart_is_in_order_of_requests() {
+    let mut document = with("/segments/1/asked_s", Some(json!(0.1)));
+    document["segments"][0]["asked_s"] = json!(0.2);
+    document["segments"][0]["first_byte_s"] = json!(0.2);
+    let report::Chart::Timeline(timeline) = read(&document).unwrap().chart() else { panic!("no timeline") };
+    let report::Track::Panel(panel) = &timeline.tracks[2] else { panic!("no panel") };
+    assert_eq!(panel.lines[0].name, "bitrate");
+    assert_eq!(panel.lines[0].x, [0.1, 0.2, 7.25]);
+    assert_eq!(panel.lines[0].y, [2.5, 1.0, 1.0]);
+}
+
+#[test]
+fn page_of_a_session_with_an_empty_label_has_a_title() {
+    let html = read(&with("/label", Some(json!("")))).unwrap().page().to_html();
+    assert!(html.contains("<title>Session</title>"), "{html}");
+    assert!(!html.contains("<dt>label"), "{html}");
 }
 
 #[test]

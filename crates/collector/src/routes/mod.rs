@@ -18,11 +18,12 @@ use export::{Export, Form};
 use hyper::body::Incoming;
 use hyper::header::{self, HeaderValue};
 use hyper::{Method, Request, StatusCode};
-use playback::{Record, Summary, summary};
+use playback::{Record, RecordError, Summary, summary};
 use player::content::{Body, respond_with_file};
 use player::serve::Network;
 use receive::Intake;
 use serde_json::json;
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tls::FailureCounts;
@@ -312,6 +313,10 @@ impl Site {
             let problem = format!("parameter `ids`: expected at most {MAX_COMPARED_SESSIONS} ids");
             return Err(BadQuery::new(problem).into());
         }
+        let mut unique = BTreeSet::new();
+        if let Some(id) = ids.iter().find(|id| !unique.insert(*id)) {
+            return Err(BadQuery::new(format!("parameter `ids`: {id} is given twice")).into());
+        }
         let sessions = self.store.by_ids(&ids)?;
         let unknown: Vec<&str> =
             ids.iter().copied().filter(|id| sessions.iter().all(|session| session.id != *id)).collect();
@@ -375,7 +380,8 @@ impl Site {
 
     fn record(&self, id: &str) -> Result<Option<Record>, StoreError> {
         let Some(document) = self.store.document(id)? else { return Ok(None) };
-        Record::parse(document.as_bytes()).map(Some).map_err(|error| StoreError::Broken(error.to_string()))
+        let broken = |error: RecordError| StoreError::Broken(error.to_string());
+        Record::parse_accepted(document.as_bytes()).map(Some).map_err(broken)
     }
 }
 

@@ -153,21 +153,35 @@ impl Store {
                 return Ok(batch);
             }
         }
-        if limits.max_sessions.is_none() && limits.max_bytes.is_none() {
-            return Ok(Vec::new());
-        }
-        let sessions = u64::from(self.count(&Filter::default())?);
-        let surplus = sessions.saturating_sub(limits.max_sessions.map_or(u64::MAX, u64::from));
-        let surplus = match limits.max_bytes {
-            Some(max) if surplus == 0 => {
-                // As many as the mean size suggests, but not more: the sizes differ.
-                let bytes = self.bytes()?.saturating_sub(max);
-                bytes.div_ceil((self.bytes()? / sessions.max(1)).max(1)).min(sessions)
+        if let Some(max) = limits.max_sessions {
+            let surplus = self.count(&Filter::default())?.saturating_sub(max);
+            if surplus > 0 {
+                return self.rows(OLDEST, [surplus.min(BATCH_SESSIONS)]);
             }
-            _ => surplus,
-        };
-        let batch = u32::try_from(surplus).unwrap_or(u32::MAX).min(BATCH_SESSIONS);
-        if batch == 0 { Ok(Vec::new()) } else { self.rows(OLDEST, [batch]) }
+        }
+        match limits.max_bytes {
+            Some(max) => self.oldest_of_size(self.bytes()?.saturating_sub(max)),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// The sessions that arrived first, up to the one with which they have `bytes` in sum; at most one
+    /// batch of them.
+    fn oldest_of_size(&self, bytes: u64) -> Result<Vec<i64>, StoreError> {
+        let reader = self.reader()?;
+        let mut statement = reader.prepare_cached(
+            "SELECT rowid, octet_length(document) + octet_length(summary) FROM sessions
+             ORDER BY rowid LIMIT ?1",
+        )?;
+        let mut rows = statement.query([BATCH_SESSIONS])?;
+        let (mut batch, mut sum) = (Vec::new(), 0);
+        while sum < bytes
+            && let Some(row) = rows.next()?
+        {
+            batch.push(row.get(0)?);
+            sum += u64::from(row.get::<_, u32>(1)?);
+        }
+        Ok(batch)
     }
 }
 
@@ -184,9 +198,14 @@ mod tests {
         Retention { max_age: Some(Duration::from_secs(30 * 86_400)), max_sessions: None, max_bytes: None };
 
     fn keep(store: &Store, id: &str, uptime_s: i64) {
+        keep_padded(store, id, uptime_s, 0);
+    }
+
+    /// Stores a session with so many spaces at the end of its document.
+    fn keep_padded(store: &Store, id: &str, uptime_s: i64, spaces: usize) {
         let text = include_str!("../../../../docs/reference/session.md");
         let text = text.split("```json\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
-        let document = text.replace("0193a6f2-7d1e-7c52-9a4e-5b8f0e6a1c3d", id);
+        let document = text.replace("0193a6f2-7d1e-7c52-9a4e-5b8f0e6a1c3d", id) + &" ".repeat(spaces);
         store.keep_at(&Record::parse(document.as_bytes()).unwrap(), &document, uptime_s).unwrap();
     }
 
@@ -299,5 +318,27 @@ mod tests {
         let one = Retention { max_sessions: Some(1), ..Retention::default() };
         assert_eq!(behind.retain(one, at(TODAY_S, 60)).unwrap(), 1);
         assert!(behind.place("session-2").unwrap().is_some());
+    }
+
+    #[test]
+    fn large_old_sessions_are_deleted_only_as_far_as_the_size_demands() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open_in_boot(&folder.path().join("s.db"), "boot", at(TODAY_S, 30)).unwrap();
+        for number in 0..5 {
+            keep_padded(&store, &format!("session-large-{number}"), 40, 200_000);
+        }
+        for number in 0..40 {
+            keep(&store, &format!("session-small-{number}"), 40);
+        }
+        let limit =
+            |surplus| Retention { max_bytes: Some(store.bytes().unwrap() - surplus), ..Retention::default() };
+        let now = at(TODAY_S, 60);
+        assert_eq!(store.retain(limit(0), now).unwrap(), 0);
+        assert_eq!(store.retain(limit(150_000), now).unwrap(), 1);
+        assert_eq!(store.retain(limit(250_000), now).unwrap(), 2);
+        assert!(store.place("session-large-2").unwrap().is_none());
+        assert!(store.place("session-large-3").unwrap().is_some());
+        let nothing = Retention { max_bytes: Some(0), ..Retention::default() };
+        assert_eq!(store.retain(nothing, now).unwrap(), 42);
     }
 }
