@@ -126,12 +126,12 @@ impl Measure {
         }
         let started = started(device, outcome);
         let files = started.clone().filter(|(config, _)| matches!(config.kind, Kind::File { .. }));
-        let connections = started.map(|(_, connection)| connection);
+        let connections = started.clone().map(|(_, connection)| connection);
         let sessions = || connections.clone().filter_map(|connection| connection.video.as_ref());
         let shown = || sessions().filter(|session| !session.initial.open);
         match &self.quantity {
             // A device that sends datagrams only has none.
-            Quantity::Goodput => goodput_mbps(device, started(device, outcome)),
+            Quantity::Goodput => goodput_mbps(device, started),
             // A file that has not arrived counts until the end, so that a full cell does not look fast.
             Quantity::Completion => files
                 .map(|(config, file)| {
