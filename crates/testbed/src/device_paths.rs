@@ -90,18 +90,6 @@ impl DevicePaths {
         }
     }
 
-    /// Bytes that the kernel's interface has received and sent; `None` at Tandem's stack, whose
-    /// packets the emulator counts.
-    pub(crate) fn byte_counts(&mut self, path: usize) -> Result<Option<(u64, u64)>, Error> {
-        match self {
-            Self::Kernel(paths) => {
-                let stats = paths.route.stats(paths.indices[path])?;
-                Ok(Some((stats.rx_bytes, stats.tx_bytes)))
-            }
-            Self::Stack(_) => Ok(None),
-        }
-    }
-
     /// Name of a path's interface on the kernel.
     pub(crate) fn interface(&self, path: usize) -> Option<&str> {
         match self {

@@ -285,7 +285,7 @@ impl<'a> RunController<'a> {
     /// Runs the policy once and applies its actions.
     pub(crate) fn steer(&mut self, now: Instant) -> Result<(), Error> {
         let paths = 0..self.experiment.paths.len();
-        let samples: Vec<_> = paths.map(|path| self.sample_interface(now, path)).collect::<Result<_, _>>()?;
+        let samples: Vec<_> = paths.map(|path| self.sample_interface(now, path)).collect();
         let sights = self.flows.iter().filter_map(|flow| flow.progress.sight(now));
         self.steering.set_app_state(sim::app_state(now, sights));
         let delivered = self.flows.iter().map(|flow| flow.progress.delivered.load(Ordering::Relaxed)).sum();
@@ -301,35 +301,28 @@ impl<'a> RunController<'a> {
         Ok(())
     }
 
-    /// Reads the counters of a path's interface, its radio and its data allowance.
-    fn sample_interface(&mut self, now: Instant, path: usize) -> Result<InterfaceSample, Error> {
-        let counted = self.topology.paths.byte_counts(path)?;
-        let (bytes_down, bytes_up) = counted.unwrap_or_else(|| {
-            let (mut network, at) = self.shared.lock();
-            network.advance(at);
-            let counts = &network.paths()[path];
-            (counts.wire_down, counts.wire_up)
-        });
-        let mut sample = InterfaceSample {
-            up: self.topology.paths.is_up(path),
-            bytes_down,
-            bytes_up,
-            srtt: self.monitor.srtt(path),
-            ..InterfaceSample::default()
-        };
-        if let Some(ledger) = &mut self.ledgers[path] {
-            let (left, until) = ledger.remaining(now, bytes_down + bytes_up);
-            (sample.allowance_left, sample.allowance_until) = (Some(left), Some(until));
-        }
+    /// Reads the counters of a path's interface, its radio and its data allowance. The emulator
+    /// counts background traffic too, which no kernel sees.
+    fn sample_interface(&mut self, now: Instant, path: usize) -> InterfaceSample {
         let state = &self.steering.state().paths[path];
-        let (up, down) = (state.rate_up, state.rate_down);
         let (mut network, at) = self.shared.lock();
         network.advance(at);
-        let meter = &network.paths()[path].meters[0];
-        sample.energy = Some(meter.energy());
-        sample.awake = meter.state() != State::Idle;
-        sample.energy_per_mbit = meter.profile().energy_per_mbit_carried(up, down);
-        Ok(sample)
+        let counts = &network.paths()[path];
+        let meter = &counts.meters[0];
+        let used = counts.wire_down + counts.wire_up;
+        let allowance = self.ledgers[path].as_mut().map(|ledger| ledger.remaining(now, used));
+        InterfaceSample {
+            up: self.topology.paths.is_up(path),
+            bytes_down: counts.wire_down,
+            bytes_up: counts.wire_up,
+            srtt: self.monitor.srtt(path),
+            energy: Some(meter.energy()),
+            awake: meter.state() != State::Idle,
+            energy_per_mbit: meter.profile().energy_per_mbit_carried(state.rate_up, state.rate_down),
+            allowance_left: allowance.map(|(left, _)| left),
+            allowance_until: allowance.map(|(_, until)| until),
+            ..InterfaceSample::default()
+        }
     }
 
     fn apply(&mut self, action: &Action) -> Result<(), Error> {

@@ -1,5 +1,6 @@
 //! Runs of scenarios on the real kernel, in namespaces.
 
+mod allowance;
 mod capture_file;
 mod counters;
 mod delay;
