@@ -242,24 +242,25 @@ impl Emulation<'_> {
             None if control.finished.load(Ordering::Relaxed) => End::Finished,
             None => End::TimedOut,
         };
-        if !matches!(end, End::Exited(_)) {
-            program.terminate(TERMINATION_GRACE);
-        }
-        drop(foreground);
         controller.ended_at = Some(ended_at);
+        // Before the termination of the programs, which may take time and cause traffic.
         let multipath = controller.topology.device.run(read_mptcp_counters)?;
         let mut outcome = controller.outcome()?;
         // The bytes that reached the applications are unknown.
         outcome.device.efficiency_mbit_per_j = None;
         let priorities_heard = controller.monitor.priorities_heard(controller.topology)?;
         let server_lacks_udp = relay.is_some() && has_udp(&controller.topology.server)?;
-        if let Some(server) = server {
-            server.terminate(TERMINATION_GRACE);
-        }
         let (lateness, delays) = {
             let (network, _) = controller.shared.lock();
             (network.lateness().clone(), delays(controller.experiment, &network))
         };
+        if !matches!(end, End::Exited(_)) {
+            program.terminate(TERMINATION_GRACE);
+        }
+        drop(foreground);
+        if let Some(server) = server {
+            server.terminate(TERMINATION_GRACE);
+        }
         emulator.stop()?;
         drop(relay);
         controller.topology.stop_stacks()?;

@@ -1,13 +1,11 @@
 //! Every combination of the kernel and Tandem's stack at the two ends of a run.
-//!
-//! The tests named `a_…` are programs that other tests start in the namespaces. Without the variable
-//! TANDEM_SERVER they return at once.
 
+use crate::{helper, server};
 use linux::socket::{self, Options, Protocol};
 use scenario::Scenario;
 use std::io::{ErrorKind, Read};
-use std::net::{SocketAddr, TcpStream};
-use std::process::{Command, Stdio};
+use std::net::TcpStream;
+use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 use tandem_testbed::{
@@ -102,24 +100,11 @@ fn combinations_that_cannot_run_are_refused_before_anything_starts() {
     assert!(reason.contains("device=tandem"), "{reason}");
 }
 
-/// Address of the server, in a helper program.
-fn server() -> Option<SocketAddr> {
-    let address = std::env::var("TANDEM_SERVER").ok()?;
-    Some(SocketAddr::new(address.parse().expect("an address"), 5000))
-}
-
-/// The command that runs a test of this file.
-fn part(name: &str) -> Command {
-    let mut command = Command::new(std::env::current_exe().expect("/proc is mounted"));
-    command.args(["--ignored", "--exact", &format!("stacks::{name}")]).stdout(Stdio::null());
-    command
-}
-
 /// Runs two helper programs, with Tandem's stack at the server.
 fn emulate_parts(client: &str, server: Command) -> EmulatedRun {
     let text = format!("{LINKS}[transport]\nprotocol = 'mptcp'\n{FILES}");
     let programs = Programs {
-        command: part(client),
+        command: helper(client),
         server: Some(server),
         server_stack: StackKind::Tandem,
         multipath: true,
@@ -159,9 +144,9 @@ fn a_client_that_resets() {
 fn needs_root_reset_of_the_device_reaches_the_program_behind_the_stack() {
     let folder = tempfile::tempdir().expect("a folder");
     let result = folder.path().join("result");
-    let mut server = part("a_server_that_waits_for_a_request");
+    let mut server = helper("stacks::a_server_that_waits_for_a_request");
     server.env("TANDEM_TEST_RESULT", &result);
-    assert_eq!(emulate_parts("a_client_that_resets", server).end, End::Exited(0));
+    assert_eq!(emulate_parts("stacks::a_client_that_resets", server).end, End::Exited(0));
     let ended = std::fs::read_to_string(result).expect("the server's read has ended");
     assert_eq!(ended, format!("{:?}", Err::<usize, _>(ErrorKind::ConnectionReset)));
 }
@@ -190,7 +175,10 @@ fn a_client_with_many_connections() {
 #[ignore = "needs root"]
 fn needs_root_run_ends_in_time_while_the_program_behind_the_stack_accepts_nothing() {
     let begun = std::time::Instant::now();
-    let run = emulate_parts("a_client_with_many_connections", part("a_server_that_accepts_nothing"));
+    let run = emulate_parts(
+        "stacks::a_client_with_many_connections",
+        helper("stacks::a_server_that_accepts_nothing"),
+    );
     let seconds = begun.elapsed().as_secs_f64() - run.duration.as_secs_f64();
     assert_eq!(run.end, End::Exited(0));
     assert!(seconds < 2.5, "{seconds} s beyond the run");

@@ -1,0 +1,36 @@
+//! The time series and the end of a run on the real kernel.
+
+use sim::Experiment;
+use std::sync::Arc;
+use tandem_testbed::{Outcome, Setup, run_with};
+use units::Duration;
+
+/// Two seconds of traffic over a link with a long way back.
+fn experiment(sample: &str, traffic: &str) -> Experiment {
+    let text = format!(
+        "seed = 1\nduration = '2s'\nsample = '{sample}'\n\
+         [[path]]\nname = 'lte'\nradio = 'huang2012.lte'\n\
+         down = {{ rate = '8Mbps', delay = '5ms' }}\nup = {{ rate = '8Mbps', delay = '300ms' }}\n\
+         [[traffic]]\n{traffic}\n"
+    );
+    crate::parse("series", &text).experiment
+}
+
+fn run(experiment: &Experiment) -> Outcome {
+    let ran = run_with(experiment, &Setup::default(), &Arc::default(), &mut |_| {}, None);
+    ran.expect("the run succeeds").outcome
+}
+
+#[test]
+#[ignore = "needs root"]
+fn needs_root_radio_draws_no_energy_after_the_end_of_a_captured_run() {
+    // LTE stays active for ten seconds after its last datagram.
+    let datagrams = "kind = 'vbr'\nprotocol = 'udp'\npath = 'lte'\nrate = '1Mbps'\nstop = '200ms'";
+    let mut experiment = experiment("1s", datagrams);
+    experiment.sample = Duration::ZERO;
+    let expected = sim::run(&experiment).device.energy_j;
+    experiment.capture = true;
+    let energy = run(&experiment).device.energy_j;
+    // 50 ms have 53 mJ.
+    assert!((energy - expected).abs() < 0.02, "{energy} J, {expected} J in simulation");
+}
