@@ -181,8 +181,8 @@ impl Network {
             media,
             ports,
             paths: paths.collect(),
-            // Faults may postpone the end of a run.
-            background: Background::all(experiment, Instant::MAX),
+            // Twice the duration, since faults may postpone the end of a run.
+            background: Background::all(experiment, Instant::ZERO + experiment.duration * 2),
             capture,
             ready: VecDeque::new(),
             free_buffers: Vec::new(),

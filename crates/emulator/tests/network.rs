@@ -229,6 +229,17 @@ fn background_uses_link_and_radio_but_is_not_delivered() {
     assert!(network.paths()[0].meters[0].energy().as_joules() > 1.0);
 }
 
+#[test]
+fn background_ends_at_twice_the_duration() {
+    let paths = format!(
+        "{WIFI}[[traffic]]\nkind = 'vbr'\nprotocol = 'udp'\npath = 'wifi'\nrate = '1kbps'\nspread = 0.0\n"
+    );
+    let mut network = Network::new(&experiment(&paths));
+    drain(&mut network, Instant::from_secs(600));
+    assert_eq!(network.background()[0].next(), None);
+    assert!((1_000..30_000).contains(&network.paths()[0].wire_down), "{:?}", network.paths()[0]);
+}
+
 /// Bursts of a host: the time since the previous burst in microseconds, and the payload bytes.
 fn bursts() -> impl Strategy<Value = Vec<(u64, usize)>> {
     prop::collection::vec((0u64..20_000, 1usize..30_000), 1..12)

@@ -168,6 +168,7 @@ fn start_flows(
     let context = RunContext {
         clock: controller.shared.clock(),
         end: if is_end_fixed { Instant::ZERO + experiment.duration } else { Instant::MAX },
+        drawn_until: Instant::ZERO + experiment.duration * 2,
         // The proxy opens tunnels to the port of each plan.
         proxy: proxied.is_some().then_some(ProxySetup::PROXY),
         server_state: Arc::default(),

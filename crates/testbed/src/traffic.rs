@@ -154,8 +154,10 @@ impl Progress {
 #[derive(Debug, Clone)]
 pub(crate) struct RunContext {
     pub(crate) clock: Clock,
-    /// End of the run.
+    /// End of the run, if no fault may postpone it.
     pub(crate) end: Instant,
+    /// End of traffic that is drawn at random: twice the duration, as faults may postpone the end.
+    pub(crate) drawn_until: Instant,
     /// Proxy between the device and the server. The server then uses TCP.
     pub(crate) proxy: Option<SocketAddr>,
     pub(crate) server_state: Arc<ServerState>,
@@ -468,7 +470,7 @@ impl ConnectionEnd {
         let Some(from) = self.read_offset(stream)? else { return Ok(false) };
         let traffic = self.plan.traffic_from(from);
         let traffic = traffic.ok_or_else(|| io::Error::other("the requested offset is beyond the end"))?;
-        let mut app = App::new(&traffic, self.plan.context.end, self.plan.seed.derive("app"));
+        let mut app = App::new(&traffic, self.plan.context.drawn_until, self.plan.seed.derive("app"));
         let mut chunk = vec![0; CHUNK_BYTES];
         let (mut offset, mut pending) = (from, 0_u64);
         self.progress.clear_messages();

@@ -34,3 +34,15 @@ fn needs_root_radio_draws_no_energy_after_the_end_of_a_captured_run() {
     // 50 ms have 53 mJ.
     assert!((energy - expected).abs() < 0.02, "{energy} J, {expected} J in simulation");
 }
+
+#[test]
+#[ignore = "needs root"]
+fn needs_root_drawn_periods_end_with_a_captured_run() {
+    // The next packet is due after an hour of on periods.
+    let traffic = "kind = 'on-off'\nrate = '3bps'\non = '1us'\noff = '1ms'\nexponential = true";
+    let mut experiment = experiment("1s", traffic);
+    experiment.capture = true;
+    let begun = std::time::Instant::now();
+    run(&experiment);
+    assert!(begun.elapsed().as_secs() < 10, "{:?}", begun.elapsed());
+}
