@@ -21,8 +21,6 @@ pub(crate) struct SubflowMonitor {
     server: Option<Namespace>,
     /// Last known count of retransmissions of each subflow, by host and addresses.
     retransmissions: BTreeMap<(usize, SocketAddr, SocketAddr), u64>,
-    /// The connections use plain TCP.
-    is_plain_tcp: bool,
     paths: Vec<PathSample>,
     /// Subflows of the kernels of the device and of the server in the last sample.
     latest: [Vec<Subflow>; 2],
@@ -51,7 +49,6 @@ impl SubflowMonitor {
             kernels: [open(stacks.device, &topology.device)?, open(stacks.server, &topology.server)?],
             server: server.transpose()?,
             retransmissions: BTreeMap::new(),
-            is_plain_tcp: !matches!(experiment.transport.protocol, sim::Protocol::Mptcp),
             latest: Default::default(),
             paths: vec![PathSample::default(); experiment.paths.len()],
         })
@@ -68,11 +65,9 @@ impl SubflowMonitor {
                 sockets.extend(
                     subflows.map(|one| SocketSample::of_kernel(host, one.local, one.remote, &one.tcp)),
                 );
-                if self.is_plain_tcp {
-                    diag.for_each_tcp(&Filter::default(), |one| {
-                        sockets.push(SocketSample::of_kernel(host, one.local, one.remote, &one.tcp));
-                    })?;
-                }
+                diag.for_each_tcp(&Filter::default(), |one| {
+                    sockets.push(SocketSample::of_kernel(host, one.local, one.remote, &one.tcp));
+                })?;
             }
             if let Some(stack) = stack {
                 sockets.extend(stack.subflows().iter().map(|one| SocketSample::of_stack(host, one)));

@@ -58,3 +58,12 @@ fn needs_root_traffic_after_the_limit_does_not_count() {
     let path = &run.outcome.paths[0];
     assert!(path.rate_up_mbps > 4.0 && path.rate_up_mbps < 8.0, "{path:?}");
 }
+
+#[test]
+#[ignore = "needs root"]
+fn needs_root_retransmissions_of_plain_tcp_count_beside_multipath() {
+    let client = helper("emulated::a_client_that_writes");
+    let run = run(0.05, client, Some(Duration::from_secs(2)));
+    let path = &run.outcome.paths[0];
+    assert!(path.lost_packets > 5 && path.retransmissions > path.lost_packets / 2, "{path:?}");
+}
