@@ -63,6 +63,16 @@ impl Timers {
         let change = self.interface_changes.peek().map_or(Instant::MAX, |&(at, ..)| at);
         self.row.min(self.policy).min(self.subflows).min(change)
     }
+
+    /// Number of rows that are due at `now`. The next one is then due after it.
+    fn take_due_rows(&mut self, now: Instant, sample: Duration) -> u64 {
+        let mut due = 0;
+        while self.row <= now {
+            self.row += sample;
+            due += 1;
+        }
+        due
+    }
 }
 
 /// Totals at the last row of the series.
@@ -76,7 +86,6 @@ struct LastRow {
     delays: Vec<(u64, u128)>,
     energy: f64,
     joint: JointActivity,
-    at: Instant,
 }
 
 impl LastRow {
@@ -87,7 +96,6 @@ impl LastRow {
             delays: vec![(0, 0); experiment.traffic.len()],
             energy: 0.0,
             joint: JointActivity::new(),
-            at: Instant::ZERO,
         }
     }
 }
@@ -195,7 +203,7 @@ impl<'a> RunController<'a> {
                 return Ok(());
             }
             if now >= end {
-                return if timers.row <= end { self.record_row(now) } else { Ok(()) };
+                return self.record_rows(now, timers.take_due_rows(end, self.experiment.sample));
             }
             if self.until_done && self.flows.iter().all(|flow| flow.progress.status().is_final()) {
                 self.ended_at = Some(now);
@@ -234,11 +242,7 @@ impl<'a> RunController<'a> {
             self.write_capture()?;
             timers.subflows = now + SubflowMonitor::INTERVAL;
         }
-        if timers.row <= now {
-            self.record_row(now)?;
-            timers.row = (timers.row + self.experiment.sample).max(now);
-        }
-        Ok(())
+        self.record_rows(now, timers.take_due_rows(now, self.experiment.sample))
     }
 
     fn inject(&mut self, fault: Fault, faults: &FaultSchedule<'_>, now: Instant) -> Result<(), Error> {
@@ -351,11 +355,14 @@ impl<'a> RunController<'a> {
         Ok(())
     }
 
-    /// Adds a row to the series.
-    fn record_row(&mut self, now: Instant) -> Result<(), Error> {
+    /// Adds the rows that are due to the series. Several are due if the loop was late: they are
+    /// equal, with means over their time.
+    fn record_rows(&mut self, now: Instant, due: u64) -> Result<(), Error> {
+        if due == 0 {
+            return Ok(());
+        }
         self.monitor.sample(self.topology)?;
-        let seconds = now.since(self.last_row.at).as_secs_f64();
-        self.last_row.at = now;
+        let seconds = (self.experiment.sample * due).as_secs_f64();
         let mbps = |bytes: u64| bytes as f64 * 8e-6 / seconds;
         let mut row = Vec::new();
         let mut total = 0.0;
@@ -400,7 +407,7 @@ impl<'a> RunController<'a> {
         }
         row.extend([(total - self.last_row.energy) / seconds, total]);
         self.last_row.energy = total;
-        self.series.push(row);
+        (0..due).for_each(|_| self.series.push(row.iter().copied()));
         Ok(())
     }
 }
@@ -409,4 +416,22 @@ impl<'a> RunController<'a> {
 fn ledgers(experiment: &Experiment, period: Duration) -> Vec<Option<Ledger>> {
     let paths = experiment.paths.iter();
     paths.map(|path| path.allowance.map(|plan| Ledger::new(plan, period))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn late_loop_takes_each_missed_row() {
+        let mut timers = Timers {
+            policy: Instant::MAX,
+            subflows: Instant::MAX,
+            row: Instant::from_millis(10),
+            interface_changes: Vec::new().into_iter().peekable(),
+        };
+        let due = [9, 10, 19, 45, 50]
+            .map(|ms| timers.take_due_rows(Instant::from_millis(ms), Duration::from_millis(10)));
+        assert_eq!(due, [0, 1, 0, 3, 1]);
+    }
 }

@@ -23,6 +23,17 @@ fn run(experiment: &Experiment) -> Outcome {
 
 #[test]
 #[ignore = "needs root"]
+fn needs_root_series_has_a_row_for_each_interval() {
+    let outcome = run(&experiment("1ms", "kind = 'cbr'\nrate = '4Mbps'"));
+    let rates = &outcome.series.column("lte.rate_down_mbps").expect("the column exists").values;
+    assert_eq!(rates.len(), 2000);
+    let bytes = rates.iter().sum::<f64>() * 1e6 * 1e-3 / 8.0;
+    let counted = outcome.paths[0].wire_down_bytes as f64;
+    assert!((bytes - counted).abs() <= 0.01 * counted, "{bytes} in the series, {counted} in total");
+}
+
+#[test]
+#[ignore = "needs root"]
 fn needs_root_radio_draws_no_energy_after_the_end_of_a_captured_run() {
     // LTE stays active for ten seconds after its last datagram.
     let datagrams = "kind = 'vbr'\nprotocol = 'udp'\npath = 'lte'\nrate = '1Mbps'\nstop = '200ms'";
