@@ -41,6 +41,8 @@ pub struct Steering {
     seen: Vec<(u64, u64)>,
     /// Whether the policy wants each interface open.
     wanted: Vec<bool>,
+    /// Shares of the last [`Action::Share`].
+    shares: Option<Vec<f64>>,
     changes: u64,
 }
 
@@ -59,6 +61,7 @@ impl Steering {
             last: None,
             seen: vec![(0, 0); kinds.len()],
             wanted: vec![true; kinds.len()],
+            shares: None,
             changes: 0,
         }
     }
@@ -93,17 +96,26 @@ impl Steering {
         let mut actions = Vec::new();
         self.policy.observe(now, &self.state, &mut actions);
         for action in &actions {
-            match action {
-                Action::SetBackup { path, backup } => {
-                    self.changes += u64::from(self.state.paths[*path].backup != *backup);
-                    self.state.paths[*path].backup = *backup;
-                }
-                Action::Open { path } => self.wanted[*path] = true,
-                Action::Close { path } => self.wanted[*path] = false,
-                Action::Share { .. } | Action::Offload { .. } => {}
-            }
+            self.record(action);
         }
         actions
+    }
+
+    /// Records an action as applied.
+    fn record(&mut self, action: &Action) {
+        match action {
+            Action::SetBackup { path, backup } => {
+                self.changes += u64::from(self.state.paths[*path].backup != *backup);
+                self.state.paths[*path].backup = *backup;
+            }
+            Action::Open { path } => self.wanted[*path] = true,
+            Action::Close { path } => self.wanted[*path] = false,
+            Action::Share { path_shares } => {
+                self.changes += u64::from(self.shares.as_ref() != Some(path_shares));
+                self.shares = Some(path_shares.clone());
+            }
+            Action::Offload { .. } => self.changes += 1,
+        }
     }
 
     /// Sets the application state for the next observation.
@@ -136,8 +148,8 @@ impl Steering {
         self.wanted[path]
     }
 
-    /// Number of priority changes so far.
-    pub const fn priority_changes(&self) -> u64 {
+    /// Number of actions that changed a priority, the shares or the rule of offloading.
+    pub const fn policy_changes(&self) -> u64 {
         self.changes
     }
 }
@@ -161,5 +173,20 @@ mod tests {
         assert_eq!(steering.state().energy, Some(Energy::from_joules(5.0)));
         assert_eq!(steering.state().paths[1].energy, Some(Energy::from_joules(3.0)));
         assert_eq!(steering.state().delivered, Some(Bytes::new(7)));
+    }
+
+    #[test]
+    fn shares_and_offloading_count_as_changes() {
+        for (actuator, changes) in [("ideal", [1, 1, 2]), ("table1", [1, 1, 1])] {
+            let config = format!("emtcp:{actuator}:0.5").parse().expect("the policy is valid");
+            let mut steering =
+                Steering::new(&config, &[InterfaceKind::Wifi, InterfaceKind::Lte], &[false; 2]);
+            let sample = |up| InterfaceSample { up, ..InterfaceSample::default() };
+            let counts = [true, true, false].map(|lte| {
+                steering.observe(Instant::ZERO, &[sample(true), sample(lte)]);
+                steering.policy_changes()
+            });
+            assert_eq!(counts, changes, "{actuator}");
+        }
     }
 }

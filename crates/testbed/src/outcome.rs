@@ -30,7 +30,7 @@ impl RunController<'_> {
             timelines.push(totals.timeline(spec));
         }
         let meters: Vec<&Meter> = network.paths().iter().map(|counts| &counts.meters[0]).collect();
-        let device = DeviceOutcome::of(experiment, &meters, &connections, self.steering.priority_changes());
+        let device = DeviceOutcome::of(experiment, &meters, &connections, self.steering.policy_changes());
         Ok(Outcome {
             seed: experiment.seed.get(),
             duration_s: experiment.duration.as_secs_f64(),
