@@ -393,11 +393,11 @@ impl<'a> RunController<'a> {
         let last = self.last_row.delivered.iter_mut().zip(&mut self.last_row.delays);
         for (flow, (before, delays_before)) in self.flows.iter().zip(last) {
             let delivered = flow.progress.delivered.load(Ordering::Relaxed);
-            let written = flow.progress.written.load(Ordering::Relaxed);
+            let unacknowledged = flow.progress.unacknowledged.load(Ordering::Relaxed);
             let goodput = mbps(delivered - std::mem::replace(before, delivered));
             // The kernel does not expose the size of the out-of-order queue.
             let out_of_order = flow.progress.out_of_order().map_or(f64::NAN, |bytes| bytes as f64 / 1e3);
-            row.extend([goodput, out_of_order, written.saturating_sub(delivered) as f64 / 1e3]);
+            row.extend([goodput, out_of_order, unacknowledged as f64 / 1e3]);
             if let Some(sight) = flow.progress.sight(now) {
                 row.extend(Series::video(&sight));
             } else {

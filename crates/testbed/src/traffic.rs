@@ -40,8 +40,8 @@ pub(crate) const CHUNK_BYTES: usize = 128 * 1024;
 pub(crate) struct Progress {
     /// Verified bytes that the receiver has read.
     pub(crate) delivered: AtomicU64,
-    /// Bytes that the sender's socket has accepted.
-    pub(crate) written: AtomicU64,
+    /// Bytes that the sender has written and the receiver has not acknowledged.
+    pub(crate) unacknowledged: AtomicU64,
     /// Time of the last delivered byte, in nanoseconds.
     pub(crate) last_byte: AtomicU64,
     /// Number of connections that the device has opened.
@@ -266,6 +266,15 @@ pub(crate) struct ConnectionEnd {
 }
 
 impl ConnectionEnd {
+    fn is_device(&self) -> bool {
+        self.generation.is_none()
+    }
+
+    /// True at the end that sends the data; of a video, the server.
+    fn is_sender(&self) -> bool {
+        (self.plan.traffic.direction == Direction::Up) == self.is_device()
+    }
+
     /// True at the end of the run, and after a stop of this generation of the server's program.
     pub(crate) fn must_stop(&self) -> bool {
         self.is_run_over() || self.is_program_stopped()
@@ -287,6 +296,13 @@ impl ConnectionEnd {
         self.generation.is_some_and(|generation| generation != self.plan.context.server_state.generation())
     }
 
+    /// Records the unacknowledged data of the sender. A failed connection keeps its last value.
+    fn record_unacknowledged(&self, stream: &Stream) {
+        if let Some(bytes) = self.is_sender().then(|| stream.unacknowledged().ok()).flatten() {
+            self.progress.unacknowledged.store(bytes, Ordering::Relaxed);
+        }
+    }
+
     /// Sleeps until `until`. Returns true if this end must stop.
     pub(crate) fn sleep_until(&self, until: Instant) -> bool {
         while !self.must_stop() {
@@ -303,6 +319,7 @@ impl ConnectionEnd {
     /// true if this end must stop.
     pub(crate) fn wait_ready(&self, stream: &Stream, interest: Interest, timeout: Duration) -> bool {
         stream.wait(interest, timeout.min(STOP_POLL_INTERVAL));
+        self.record_unacknowledged(stream);
         self.must_stop()
     }
 
@@ -414,18 +431,16 @@ impl ConnectionEnd {
 
     /// Transfers this end's part over one connection. Returns true if no reconnection is needed.
     fn transfer(&self, mut stream: Stream) -> bool {
-        let is_device = self.generation.is_none();
-        if is_device {
-            let protocol = stream.protocol();
-            self.progress.update(|status| status.protocol = Some(protocol));
+        if self.is_device() {
+            self.progress.update(|status| status.protocol = Some(stream.protocol()));
         }
-        let is_sender = (self.plan.traffic.direction == Direction::Up) == is_device;
         let result = stream.set_nonblocking().and_then(|()| match &self.plan.traffic.kind {
-            Kind::Video(video) if is_device => self.play_video(&mut stream, video),
+            Kind::Video(video) if self.is_device() => self.play_video(&mut stream, video),
             Kind::Video(video) => self.serve_video(&mut stream, video),
-            _ if is_sender => self.send_stream(&mut stream),
+            _ if self.is_sender() => self.send_stream(&mut stream),
             _ => self.receive_stream(&mut stream),
         });
+        self.record_unacknowledged(&stream);
         if self.is_program_stopped() && self.plan.context.server_state.teardown() == Teardown::Reset {
             stream.abort();
         }
@@ -438,7 +453,7 @@ impl ConnectionEnd {
             Err(_) if self.must_stop() || self.has_viewer_left() => true,
             Err(_) if self.plan.can_resume() && self.progress.status().mismatch.is_none() => false,
             Err(error) => {
-                self.record_failure(if is_sender { "write" } else { "read" }, &error);
+                self.record_failure(if self.is_sender() { "write" } else { "read" }, &error);
                 true
             }
         }
@@ -478,6 +493,7 @@ impl ConnectionEnd {
             if pending == 0 {
                 let now = self.plan.context.clock.now();
                 let buffered = stream.unacknowledged()?;
+                self.progress.unacknowledged.store(buffered, Ordering::Relaxed);
                 pending = app.write(now, self.plan.send_buffer.saturating_sub(buffered));
                 self.progress.add_messages(&mut app, from);
                 self.progress.update(|status| {
@@ -508,7 +524,6 @@ impl ConnectionEnd {
             let written = self.write_some(stream, &chunk[..length])? as u64;
             offset += written;
             pending -= written;
-            self.progress.written.store(offset, Ordering::Relaxed);
         }
         Ok(false)
     }

@@ -135,7 +135,6 @@ impl ConnectionEnd {
                     return Ok(false);
                 }
                 self.write_all(stream, &header)?;
-                self.progress.written.fetch_add(header.len() as u64, Ordering::Relaxed);
                 let end = offset + size.get();
                 self.write_body(stream, content, offset..end, &mut chunk)?;
                 offset = end;
@@ -164,6 +163,7 @@ impl ConnectionEnd {
     ) -> io::Result<()> {
         while !range.is_empty() && !self.must_stop() {
             let buffered = stream.unacknowledged()?;
+            self.progress.unacknowledged.store(buffered, Ordering::Relaxed);
             let space = self.plan.send_buffer.saturating_sub(buffered);
             let length = (range.end - range.start).min(space).min(CHUNK_BYTES as u64) as usize;
             if length == 0 {
@@ -176,7 +176,6 @@ impl ConnectionEnd {
             let chunk = &mut chunk[..length];
             content.fill(range.start, chunk);
             let written = self.write_some(stream, chunk)? as u64;
-            self.progress.written.fetch_add(written, Ordering::Relaxed);
             range.start += written;
         }
         Ok(())

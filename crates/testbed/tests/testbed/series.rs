@@ -34,6 +34,15 @@ fn needs_root_series_has_a_row_for_each_interval() {
 
 #[test]
 #[ignore = "needs root"]
+fn needs_root_unsent_data_is_unacknowledged_data() {
+    let outcome = run(&experiment("500ms", "kind = 'cbr'\nrate = '400kbps'"));
+    let unsent = &outcome.series.column("connection1.unsent_kb").expect("the column exists").values;
+    // Acknowledgements take 305 ms, in which 15 kB are written; received data is read at once.
+    assert!(unsent[2..].iter().all(|kb| (12.0..60.0).contains(kb)), "{unsent:?}");
+}
+
+#[test]
+#[ignore = "needs root"]
 fn needs_root_radio_draws_no_energy_after_the_end_of_a_captured_run() {
     // LTE stays active for ten seconds after its last datagram.
     let datagrams = "kind = 'vbr'\nprotocol = 'udp'\npath = 'lte'\nrate = '1Mbps'\nstop = '200ms'";
