@@ -9,6 +9,7 @@
 //! the control loop of a run. [`emulate()`] runs a user's programs in place of
 //! the scenario's traffic, and `uplink` connects them to the real network.
 
+mod connection_plan;
 mod datagrams;
 mod device_paths;
 mod emulate;

@@ -1,5 +1,6 @@
 //! Run of a scenario with its own traffic.
 
+use crate::connection_plan::RunContext;
 use crate::faults::{Fault, FaultSchedule, ServerState};
 use crate::proxied_server::{ProxiedServer, ProxySetup};
 use crate::reaction::Reaction;
@@ -8,7 +9,7 @@ use crate::settings::Settings;
 use crate::stacks::Stacks;
 use crate::stream::Place;
 use crate::topology::{Reach, Topology};
-use crate::traffic::{Flow, RunContext, first_failure};
+use crate::traffic::{Flow, first_failure};
 use crate::translation::{check_stacks, check_supported, connection_plans};
 use crate::{Error, Outcome};
 use emulator::Lateness;

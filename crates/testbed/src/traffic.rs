@@ -5,23 +5,22 @@
 //! offset (eight bytes, big-endian). When a connection ends before the file does, the device opens
 //! another one from the first missing byte on.
 
-use crate::faults::{ServerState, Teardown};
+use crate::connection_plan::ConnectionPlan;
+use crate::faults::Teardown;
 use crate::proxied_server;
 use crate::seeded_bytes::SeededBytes;
-use crate::stream::{Listener, Place, SocketSettings, Stream};
+use crate::stream::{Listener, Place, Stream};
 use abr::{Session, Sight, Viewer};
 use linux::Error;
-use linux::clock::Clock;
 use sim::{DelayRecorder, Distribution};
 use stack::Interest;
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use traffic::{App, Direction, Kind, Message, TrafficConfig};
-use units::{Bytes, Duration, Instant, Seed};
+use traffic::{App, Direction, Kind, Message};
+use units::{Duration, Instant};
 
 /// Interval at which a waiting thread checks whether it must stop.
 pub(crate) const STOP_POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -147,60 +146,6 @@ impl Progress {
     }
     pub(crate) fn update(&self, change: impl FnOnce(&mut Status)) {
         change(&mut self.status.lock().unwrap_or_else(PoisonError::into_inner));
-    }
-}
-
-/// Parameters that all connections of a run share.
-#[derive(Debug, Clone)]
-pub(crate) struct RunContext {
-    pub(crate) clock: Clock,
-    /// End of the run, if no fault may postpone it.
-    pub(crate) end: Instant,
-    /// End of traffic that is drawn at random: twice the duration, as faults may postpone the end.
-    pub(crate) drawn_until: Instant,
-    /// Proxy between the device and the server. The server then uses TCP.
-    pub(crate) proxy: Option<SocketAddr>,
-    pub(crate) server_state: Arc<ServerState>,
-    /// The server's program restarts during the run.
-    pub(crate) server_restarts: bool,
-}
-
-/// Parameters of one connection.
-#[derive(Debug, Clone)]
-pub(crate) struct ConnectionPlan {
-    pub(crate) context: RunContext,
-    pub(crate) traffic: TrafficConfig,
-    pub(crate) server: SocketAddr,
-    /// Settings of the sockets of the device and of the server.
-    pub(crate) sockets: [SocketSettings; 2],
-    /// Maximum of unacknowledged bytes that an application may write.
-    pub(crate) send_buffer: u64,
-    pub(crate) seed: Seed,
-}
-
-impl ConnectionPlan {
-    /// True for a file that is transferred with offsets; see the module header.
-    fn can_resume(&self) -> bool {
-        self.context.server_restarts && matches!(self.traffic.kind, Kind::File { .. })
-    }
-
-    fn listen(&self) -> Result<Listener, Error> {
-        self.sockets[1].listen(self.server.port())
-    }
-
-    /// The traffic from stream offset `offset` on; `None` beyond the end of a file.
-    fn traffic_from(&self, offset: u64) -> Option<TrafficConfig> {
-        let mut traffic = self.traffic.clone();
-        if let Kind::File { size } = &mut traffic.kind {
-            *size = Bytes::new(size.get().checked_sub(offset)?);
-        }
-        Some(traffic)
-    }
-
-    /// True if a stream that ends at `offset` is complete.
-    fn is_complete_at(&self, offset: u64) -> bool {
-        let is_empty = |traffic: TrafficConfig| traffic.kind == Kind::File { size: Bytes::ZERO };
-        !self.can_resume() || self.traffic_from(offset).is_some_and(is_empty)
     }
 }
 

@@ -1,13 +1,13 @@
 //! Translates an experiment into the settings of a kernel.
 
 use crate::Error;
+use crate::connection_plan::{ConnectionPlan, RunContext};
 use crate::faults::Fault;
 use crate::run::Setup;
 use crate::stack_end::tcp_path;
 use crate::stacks::{StackKind, Stacks};
 use crate::stream::SocketSettings;
 use crate::topology::{SERVER, Topology, buffer_for_window};
-use crate::traffic::{ConnectionPlan, RunContext};
 use linux::socket::{Options, Protocol};
 use mptcp::{CongestionChoice, CongestionKind, SchedulerKind};
 use policy::PolicyConfig;
