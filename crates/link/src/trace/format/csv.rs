@@ -101,6 +101,8 @@ DL_bitrate,UL_bitrate,State\n\
             "a.csv:1: expected a column that names the unit of its rate, found `throughput`"
         );
         assert!(no_unit.hint.contains("`throughput_mbps`") && no_unit.hint.contains("`seconds-mbps`"));
+        let per_millisecond = error("elapsed_ms,bytes_per_ms\n0,2500\n1000,2500\n");
+        assert!(per_millisecond.found.contains("`bytes_per_ms`"), "{per_millisecond}");
         let two = error("time,a_mbps,b_mbps\n0,1,2\n");
         assert_eq!(&*two.hint, "choose the column: `column = \"a_mbps\"`");
         let amount = error("time,bytes\n0,1\n0.1,2\n");

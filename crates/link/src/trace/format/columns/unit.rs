@@ -40,12 +40,12 @@ impl RateUnit {
         if matches!(name, "DL_bitrate" | "UL_bitrate") {
             return Some(KBPS);
         }
-        let all: Vec<&str> = words(name).collect();
-        let named: Vec<&str> = all.iter().copied().filter(|word| !word.eq_ignore_ascii_case("per")).collect();
+        let name = name.replace('/', " per ");
+        let all: Vec<&str> = words(&name).collect();
         let mut found: Option<Self> = None;
-        for (i, word) in named.iter().enumerate() {
-            let has_second = named.get(i + 1).is_some_and(|next| is_second(next));
-            let Some(unit) = rate_word(word).or_else(|| amount_word(word, has_second)) else { continue };
+        for (i, word) in all.iter().enumerate() {
+            let divisor = divisor(&all[i + 1..]);
+            let Some(unit) = rate_word(word).or_else(|| amount_word(word, divisor)) else { continue };
             if found.is_some_and(|other| other != unit) {
                 return None;
             }
@@ -64,6 +64,16 @@ fn is_second(word: &str) -> bool {
     ["s", "sec", "secs", "second", "seconds"].iter().any(|name| word.eq_ignore_ascii_case(name))
 }
 
+/// The word by which an amount is divided, given the words after the amount: the one after `per`, or
+/// a unit of time.
+fn divisor<'n>(after: &[&'n str]) -> Option<&'n str> {
+    match after {
+        [per, word, ..] if per.eq_ignore_ascii_case("per") => Some(word),
+        [word, ..] => time_unit_nanos(word).map(|_| *word),
+        [] => None,
+    }
+}
+
 /// A rate in one word: `Mbps`. A capital B before `ps` is a byte, unless all letters are capitals.
 fn rate_word(word: &str) -> Option<RateUnit> {
     let (prefix, is_byte) = match word.strip_suffix("Bps") {
@@ -76,13 +86,18 @@ fn rate_word(word: &str) -> Option<RateUnit> {
     short_unit(prefix, is_byte)
 }
 
-/// An amount of data: `bytes`, or `MB` and `Mb` where the next word is a second.
-fn amount_word(word: &str, has_second: bool) -> Option<RateUnit> {
+/// An amount of data: `bytes`, or `MB` and `Mb` per second. `None` if it is divided by anything but a
+/// second.
+fn amount_word(word: &str, divisor: Option<&str>) -> Option<RateUnit> {
+    let is_amount = divisor.is_none();
+    if !divisor.is_none_or(is_second) {
+        return None;
+    }
     let lower = word.to_ascii_lowercase();
     if let Some((_, unit)) = AMOUNTS.iter().find(|(names, _)| names.contains(&lower.as_str())) {
-        return Some(RateUnit { is_amount: !has_second, ..*unit });
+        return Some(RateUnit { is_amount, ..*unit });
     }
-    let prefix = word.strip_suffix(['b', 'B']).filter(|_| has_second)?;
+    let prefix = word.strip_suffix(['b', 'B']).filter(|_| !is_amount)?;
     short_unit(prefix, word.ends_with('B'))
 }
 
@@ -151,6 +166,14 @@ mod tests {
         }
         assert!(RateUnit::in_name("bytes").is_some_and(|unit| unit.is_amount));
         assert!(RateUnit::in_name("bytes/s").is_some_and(|unit| !unit.is_amount));
+    }
+
+    #[test]
+    fn amounts_per_another_time_are_no_rate() {
+        for name in ["bytes_per_ms", "bits/ms", "kbit per minute", "MB/h", "rx_bytes_ms", "Bytes/100ms"] {
+            assert_eq!(unit(name), None, "{name}");
+        }
+        assert_eq!((unit("rx/tx_bytes"), unit("bits_per_ms_mbps")), (Some("bytes/s"), Some("Mbit/s")));
     }
 
     #[test]
