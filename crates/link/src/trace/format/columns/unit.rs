@@ -94,7 +94,9 @@ fn amount_word(word: &str, divisor: Option<&str>) -> Option<RateUnit> {
         return None;
     }
     let lower = word.to_ascii_lowercase();
-    if let Some((_, unit)) = AMOUNTS.iter().find(|(names, _)| names.contains(&lower.as_str())) {
+    let is_kibibit = lower == "kib" && word.ends_with('b');
+    let is_named = |names: &[&str]| names.contains(&lower.as_str()) && !is_kibibit;
+    if let Some((_, unit)) = AMOUNTS.iter().find(|(names, _)| is_named(names)) {
         return Some(RateUnit { is_amount, ..*unit });
     }
     let prefix = word.strip_suffix(['b', 'B']).filter(|_| !is_amount)?;
@@ -166,6 +168,16 @@ mod tests {
         }
         assert!(RateUnit::in_name("bytes").is_some_and(|unit| unit.is_amount));
         assert!(RateUnit::in_name("bytes/s").is_some_and(|unit| !unit.is_amount));
+    }
+
+    #[test]
+    fn kibibits_are_no_kibibytes() {
+        for name in ["Kib/s", "kib_per_second", "Kib", "Mib/s"] {
+            assert_eq!(unit(name), None, "{name}");
+        }
+        for name in ["KiB/s", "KiB", "kibibytes_per_second"] {
+            assert_eq!(unit(name), Some("KiB/s"), "{name}");
+        }
     }
 
     #[test]
