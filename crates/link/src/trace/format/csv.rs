@@ -1,7 +1,7 @@
 //! Columns that a header names with their units.
 
 use super::ParsedTrace;
-use super::columns::{Header, RateUnit, Rows, Separator, is_time};
+use super::columns::{Header, RateUnit, Rows, Separator, has_time_unit, is_time};
 use crate::trace::{TraceError, TraceFormat, TraceText};
 
 /// The header names the unit of the rate: `mbps`, `kbit/s`, `bytes_per_second`. The column of the
@@ -27,7 +27,7 @@ pub(super) const FORMAT: TraceFormat = TraceFormat {
 const HINT: &str = "the first row names the columns and the unit of the rate, such as `time,throughput_mbps`";
 
 fn is_known(name: &str) -> bool {
-    RateUnit::in_name(name).is_some() || is_time(name)
+    RateUnit::in_name(name).is_some() || is_time(name) || has_time_unit(name)
 }
 
 fn parse(input: &TraceText<'_>) -> Result<ParsedTrace, TraceError> {
@@ -77,6 +77,25 @@ DL_bitrate,UL_bitrate,State\n\
         assert_eq!(read("second,bytes_per_second\n0,1000\n3,2000\n").3, 12_000);
         assert_eq!(read("time,bits_per_second,retries\n0,1000,1\n1,2000,0\n").3, 1500);
         assert_eq!(read("second,bytes\n0,1000\n1,2000\n").3, 12_000);
+    }
+
+    #[test]
+    fn delays_are_no_times_of_rows() {
+        let period = |text: &str| {
+            let trace = TraceReading::of(&TraceText::new("a.csv", text), None).expect("a trace").trace;
+            trace.period().as_millis()
+        };
+        assert_eq!(period("rtt_ms,timestamp,mbps\n10,0,5\n11,100,6\n12,200,7\n"), 300_000);
+        assert_eq!(period("ms,timestamp,mbps\n12,0,5\n11,100,6\n"), 200_000);
+        assert_eq!(period("ping_time_ms,ms,mbps\n12,0,5\n11,100,6\n"), 200);
+        assert_eq!(period("id,jitter_ms,offset_ms,mbps\n1,12,0,5\n2,11,100,6\n"), 200);
+        assert_eq!(period("mbps,ms\n5,0\n6,100\n"), 200);
+        assert_eq!(period("second,date,mbps\n0,2018-02-12,5\n1,2018-02-12,6\n"), 2000);
+        let without = error("rtt_ms,mbps\n10,5\n11,6\n");
+        assert_eq!(
+            without.to_string(),
+            "a.csv:1: expected a column of times, found the columns `rtt_ms`, `mbps`"
+        );
     }
 
     #[test]

@@ -56,7 +56,7 @@ impl RateUnit {
 }
 
 /// Returns the words of a name: runs of letters and digits.
-pub(super) fn words(name: &str) -> impl Iterator<Item = &str> {
+fn words(name: &str) -> impl Iterator<Item = &str> {
     name.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty())
 }
 
@@ -133,8 +133,25 @@ pub(super) fn time_unit_nanos(name: &str) -> Option<u64> {
 pub(in crate::trace::format) fn is_time(name: &str) -> bool {
     const NAMES: [&str; 10] =
         ["time", "timestamp", "datetime", "date", "epoch", "unix", "elapsed", "start", "t", "ts"];
-    time_unit_nanos(name).is_some() && RateUnit::in_name(name).is_none()
-        || words(name).any(|word| NAMES.iter().any(|known| word.eq_ignore_ascii_case(known)))
+    let mut all = words(name);
+    let is_bare_second = all.next().is_some_and(is_second) && all.next().is_none();
+    is_bare_second || has_word(name, &NAMES) && !is_delay(name)
+}
+
+/// Returns true if the name of a column contains a unit of time: `offset_ms`. Delays and rates do not
+/// count.
+pub(in crate::trace::format) fn has_time_unit(name: &str) -> bool {
+    time_unit_nanos(name).is_some() && RateUnit::in_name(name).is_none() && !is_delay(name)
+}
+
+/// Returns true if the name of a column is that of a measured delay.
+pub(super) fn is_delay(name: &str) -> bool {
+    has_word(name, &["rtt", "latency", "delay", "ping", "jitter"])
+}
+
+/// Returns true if a name contains one of these words, which are in lower case.
+pub(super) fn has_word(name: &str, known: &[&str]) -> bool {
+    words(name).any(|word| known.iter().any(|one| word.eq_ignore_ascii_case(one)))
 }
 
 #[cfg(test)]
@@ -193,7 +210,7 @@ mod tests {
         for name in ["time", "Timestamp", "time_s", "second", "elapsed (ms)", "t", "unix_time"] {
             assert!(is_time(name), "{name}");
         }
-        for name in ["bytes_per_second", "Mbit/s", "RSRP", "State", "Speed"] {
+        for name in ["bytes_per_second", "Mbit/s", "RSRP", "State", "Speed", "rtt_ms", "ping time", "ms"] {
             assert!(!is_time(name), "{name}");
         }
         assert_eq!(time_unit_nanos("timestamp_ms"), Some(1_000_000));
