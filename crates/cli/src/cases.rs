@@ -84,6 +84,11 @@ fn combinations(
         let values = values(variation, input, scenario, "--vary")?;
         multiply("--vary", &values.into_iter().map(|value| vec![value]).collect::<Vec<_>>());
     }
+    // Every combination has the same keys.
+    if let Some((option, settings)) = all.first() {
+        Setting::check_varied(settings, &scenario.source)
+            .map_err(|error| Failure::Usage { message: format!("{option}: {error}"), hint: error.hint() })?;
+    }
     Ok(all)
 }
 

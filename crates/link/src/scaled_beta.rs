@@ -2,8 +2,9 @@
 
 use units::{Duration, Rng};
 
-/// Draws before the mean is returned instead: shapes far above 1 are rarely accepted.
-const MAX_DRAWS: usize = 1000;
+/// Jöhnk's method accepts at least one of six pairs up to this shape; the share falls towards zero
+/// above it.
+const MAX_JOHNK_SHAPE: f64 = 2.0;
 
 /// A scaled beta distribution.
 #[derive(Debug, Clone, Copy)]
@@ -26,19 +27,51 @@ impl ScaledBeta {
         Self { min, range, mean, shapes: [centre * sum, (1.0 - centre) * sum] }
     }
 
-    /// Draws by Jöhnk's method, which suits shapes near 1. Returns the mean if no distribution has
-    /// these figures.
+    /// Draws a duration. Returns the mean if no distribution has these figures.
     pub(crate) fn draw(&self, rng: &mut Rng) -> Duration {
         if !self.shapes.iter().all(|shape| shape.is_finite() && *shape > 0.0) {
             return self.mean;
         }
-        for _ in 0..MAX_DRAWS {
-            let [x, y] = self.shapes.map(|shape| libm::pow(rng.unit(), 1.0 / shape));
-            if x + y > 0.0 && x + y <= 1.0 {
-                return self.min + Duration::from_secs_f64(self.range.as_secs_f64() * x / (x + y));
-            }
+        let [x, y] = if self.shapes.iter().all(|shape| *shape <= MAX_JOHNK_SHAPE) {
+            johnk(self.shapes, rng)
+        } else {
+            self.shapes.map(|shape| gamma(shape, rng))
+        };
+        self.min + Duration::from_secs_f64(self.range.as_secs_f64() * x / (x + y))
+    }
+}
+
+/// Two numbers of which the first has a beta-distributed share (Jöhnk 1964).
+fn johnk(shapes: [f64; 2], rng: &mut Rng) -> [f64; 2] {
+    loop {
+        let uniform = shapes.map(|_| rng.unit());
+        let [x, y] = [0, 1].map(|i| libm::pow(uniform[i], 1.0 / shapes[i]));
+        if x + y > 1.0 {
+            continue;
         }
-        self.mean
+        if (x + y).is_normal() {
+            return [x, y];
+        }
+        // Both powers underflow: the smaller one is nothing beside the other.
+        let [log_x, log_y] = [0, 1].map(|i| libm::log(uniform[i]) / shapes[i]);
+        return if log_x > log_y { [1.0, 0.0] } else { [0.0, 1.0] };
+    }
+}
+
+/// Draws from the gamma distribution of scale 1 (Marsaglia and Tsang 2000).
+fn gamma(shape: f64, rng: &mut Rng) -> f64 {
+    if shape < 1.0 {
+        return gamma(shape + 1.0, rng) * libm::pow(rng.unit(), 1.0 / shape);
+    }
+    let d = shape - 1.0 / 3.0;
+    let c = 1.0 / libm::sqrt(9.0 * d);
+    loop {
+        let z = rng.normal();
+        let root = 1.0 + c * z;
+        let v = root * root * root;
+        if v > 0.0 && libm::log(1.0 - rng.unit()) < z * z / 2.0 + d * (1.0 - v + libm::log(v)) {
+            return d * v;
+        }
     }
 }
 
@@ -68,6 +101,25 @@ mod tests {
                 assert!((found / given - 1.0).abs() < 0.03, "{found}, {given}");
             }
         }
+    }
+
+    #[test]
+    fn draws_of_every_shape_have_the_given_mean_and_deviation() {
+        for given in [[10.0, 20.0, 30.0, 2.0], [10.0, 15.0, 25.0, 1.5], [10.0, 20.0, 30.0, 0.001]] {
+            assert_mean_and_deviation(given);
+        }
+        // Most draws near the lower bound, and nearly all of them at a bound.
+        for given in [[10.0, 20.0, 1000.0, 12.0], [0.0, 5.0, 10.0, 4.99], [0.0, 5.0, 10.0, 4.999_999]] {
+            assert_mean_and_deviation(given);
+        }
+    }
+
+    fn assert_mean_and_deviation(given: [f64; 4]) {
+        let [min, mean, max, sd] = given;
+        let [low, found_mean, high, found_sd] = figures(min, mean, max, sd);
+        assert!(low > min - 1e-6 && high < max + 1e-6, "{given:?}: {low} to {high}");
+        assert!((found_mean / mean - 1.0).abs() < 0.03, "{given:?}: {found_mean}");
+        assert!((found_sd / sd - 1.0).abs() < 0.03, "{given:?}: {found_sd}");
     }
 
     #[test]

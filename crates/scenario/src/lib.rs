@@ -13,6 +13,7 @@ mod format;
 mod setting;
 mod short_key;
 mod used_trace;
+mod varied;
 
 pub use crowd::{Crowd, Kind};
 pub use docs::docs_markdown;

@@ -53,6 +53,13 @@ pub enum SettingError {
         /// The whole keys.
         candidates: Vec<String>,
     },
+    /// A key that varies replaces one that varies before it: the same one, or one of its table.
+    Replaces {
+        /// The key as given.
+        key: String,
+        /// The key before it as given.
+        earlier: String,
+    },
     /// The file is not valid TOML.
     File,
 }
@@ -68,6 +75,10 @@ impl fmt::Display for SettingError {
             }
             Self::Ambiguous { key, candidates } => {
                 write!(f, "`{key}` fits {} keys of the scenario", candidates.len())
+            }
+            Self::Replaces { key, earlier } if key == earlier => write!(f, "`{key}` varies twice"),
+            Self::Replaces { key, earlier } => {
+                write!(f, "`{key}` replaces `{earlier}`, which varies before it")
             }
             Self::File => write!(f, "the scenario is not valid TOML"),
         }
@@ -100,6 +111,12 @@ impl SettingError {
             Self::Ambiguous { candidates, .. } => {
                 let quoted: Vec<String> = candidates.iter().map(|key| format!("`{key}`")).collect();
                 format!("use one of {}", quoted.join(", "))
+            }
+            Self::Replaces { key, earlier } if key == earlier => {
+                "give all values of a key at once".to_owned()
+            }
+            Self::Replaces { .. } => {
+                "give all values of a key at once, and those of a table before those of its keys".to_owned()
             }
             Self::File => "`tandem check FILE` shows the mistake".to_owned(),
         }
@@ -312,7 +329,7 @@ fn find(table: &dyn TableLike, parts: &[String]) -> Option<SettingSpans> {
 }
 
 /// Names of the entries of a list of tables; `None` for any other item.
-fn entry_names(item: &Item) -> Option<Vec<Option<String>>> {
+pub(crate) fn entry_names(item: &Item) -> Option<Vec<Option<String>>> {
     if let Some(tables) = item.as_array_of_tables() {
         return Some(tables.iter().map(|table| name_of(table)).collect());
     }
@@ -321,7 +338,7 @@ fn entry_names(item: &Item) -> Option<Vec<Option<String>>> {
 }
 
 /// Index of the entry that a name, or a number from 1, selects.
-fn index_of(names: &[Option<String>], selector: &str) -> Option<usize> {
+pub(crate) fn index_of(names: &[Option<String>], selector: &str) -> Option<usize> {
     let by_name = names.iter().position(|name| name.as_deref() == Some(selector));
     let by_number = || selector.parse::<usize>().ok()?.checked_sub(1).filter(|&index| index < names.len());
     by_name.or_else(by_number)

@@ -71,7 +71,7 @@ fn is_list_of_tables(item: &Item) -> bool {
 }
 
 /// The tables of a list of tables.
-fn entries(item: &Item) -> Vec<&dyn TableLike> {
+pub(crate) fn entries(item: &Item) -> Vec<&dyn TableLike> {
     if let Some(tables) = item.as_array_of_tables() {
         return tables.iter().map(|table| -> &dyn TableLike { table }).collect();
     }

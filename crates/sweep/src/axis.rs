@@ -2,6 +2,7 @@
 
 use crate::SweepError;
 use crate::value::unquoted;
+use experiments::compare::split_number;
 use serde::{Deserialize, Serialize};
 
 /// Significant digits of a sampled value.
@@ -154,21 +155,12 @@ fn range(key: &str, text: &str) -> Result<Option<Values>, SweepError> {
 
 /// Number and unit of an end of a range.
 fn end<'t>(key: &str, range: &str, text: &'t str) -> Result<(&'t str, &'t str), SweepError> {
-    number(text).ok_or_else(|| refused(key, range, &format!("`{}` is not a number", text.trim())))
+    split_number(text).ok_or_else(|| refused(key, range, &format!("`{}` is not a number", text.trim())))
 }
 
 fn refused(key: &str, range: &str, message: &str) -> SweepError {
     let hint = "a range is two numbers of one unit, such as `5Mbps..50Mbps` or `0..0.1`";
     SweepError::invalid(format!("`{key}={range}`: {message}"), hint)
-}
-
-/// Splits `20Mbps` into number and unit. The number is as long as possible: `5e-2` has no unit.
-fn number(text: &str) -> Option<(&str, &str)> {
-    let text = text.trim();
-    let mut splits = (0..=text.len()).rev().filter_map(|at| text.split_at_checked(at));
-    let (number, unit) = splits.find(|(number, _)| number.parse::<f64>().is_ok_and(f64::is_finite))?;
-    let is_unit = |c: char| c.is_ascii_alphabetic() || matches!(c, '%' | ' ');
-    (unit.is_empty() || unit.starts_with(is_unit)).then_some((number, unit))
 }
 
 fn is_whole(number: &str) -> bool {

@@ -2,7 +2,7 @@
 
 use crate::columns::outcomes_of;
 use crate::spec::{Design, Outcome, PolicyText, ScenarioText, Spec};
-use crate::sweep::apply;
+use crate::sweep::{apply, first_setting, invalid_setting};
 use crate::{Axis, Sweep, SweepError};
 use experiments::run::prepare;
 use scenario::{Files, KeptFiles, Scenario, Setting};
@@ -92,22 +92,17 @@ fn probe(spec: &Spec, axes: &mut [Axis], files: &dyn Files) -> Result<Vec<Scenar
 /// A value of one key, with the first values of the others.
 fn settings(axes: &[Axis], varied: usize, value: &str) -> Result<Vec<Setting>, SweepError> {
     let value_of = |(i, axis): (usize, &Axis)| {
-        let first = axis.probes().into_iter().next().unwrap_or_default();
-        setting(&axis.key, if i == varied { value } else { &first })
+        if i == varied {
+            return Setting::new(&axis.key, value).map_err(|error| invalid_setting(&error));
+        }
+        first_setting(axis)
     };
     axes.iter().enumerate().map(value_of).collect()
 }
 
-fn setting(key: &str, value: &str) -> Result<Setting, SweepError> {
-    Setting::new(key, value).map_err(|error| SweepError::invalid(error.to_string(), error.hint()))
-}
-
 /// The axis with its whole key.
 fn resolved(axis: Axis, text: &str) -> Result<Axis, SweepError> {
-    let first = axis.probes().into_iter().next().unwrap_or_default();
-    let whole = setting(&axis.key, &first)?
-        .resolve(text)
-        .map_err(|error| SweepError::invalid(error.to_string(), error.hint()))?;
+    let whole = first_setting(&axis)?.resolve(text).map_err(|error| invalid_setting(&error))?;
     Ok(Axis { key: whole.key(), ..axis })
 }
 

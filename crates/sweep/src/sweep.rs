@@ -11,7 +11,7 @@ use crate::{Axis, SweepError, Values, columns};
 use arrow_schema::SchemaRef;
 use core::ops::Range;
 use policy::PolicyConfig;
-use scenario::{Scenario, Setting};
+use scenario::{Scenario, Setting, SettingError};
 use units::Seed;
 
 /// Maximum number of runs.
@@ -68,7 +68,7 @@ impl Sweep {
                 "finish it with that version, or begin another sweep",
             ));
         }
-        check_axes(&spec.axes, spec.design)?;
+        check_axes(&spec)?;
         let samples = samples(spec.design);
         let mut factors = spec.axes.iter().map(Axis::count).chain([
             u64::from(samples),
@@ -204,14 +204,23 @@ impl Sweep {
     }
 }
 
+/// An axis with its first value.
+pub(crate) fn first_setting(axis: &Axis) -> Result<Setting, SweepError> {
+    let first = axis.probes().into_iter().next().unwrap_or_default();
+    Setting::new(&axis.key, &first).map_err(|error| invalid_setting(&error))
+}
+
+pub(crate) fn invalid_setting(error: &SettingError) -> SweepError {
+    SweepError::invalid(error.to_string(), error.hint())
+}
+
 /// A scenario with settings applied.
 pub(crate) fn apply(
     scenario: &ScenarioText,
     settings: &[Setting],
     files: &dyn scenario::Files,
 ) -> Result<Scenario, SweepError> {
-    let text = Setting::apply(settings, &scenario.text)
-        .map_err(|error| SweepError::invalid(error.to_string(), error.hint()))?;
+    let text = Setting::apply(settings, &scenario.text).map_err(|error| invalid_setting(&error))?;
     Scenario::parse(&scenario.name, &text, files).map_err(|problems| SweepError::Scenario {
         settings: settings.to_vec(),
         text,
@@ -226,12 +235,11 @@ const fn samples(design: Design) -> u32 {
     }
 }
 
-fn check_axes(axes: &[Axis], design: Design) -> Result<(), SweepError> {
-    for (i, axis) in axes.iter().enumerate() {
-        if axes[..i].iter().any(|other| other.key == axis.key) {
-            let message = format!("`{}` varies twice", axis.key);
-            return Err(SweepError::invalid(message, "give all values of a key at once"));
-        }
+fn check_axes(spec: &Spec) -> Result<(), SweepError> {
+    let (axes, design) = (&spec.axes, spec.design);
+    let firsts = axes.iter().map(first_setting).collect::<Result<Vec<_>, _>>()?;
+    Setting::check_varied(&firsts, &spec.scenario.text).map_err(|error| invalid_setting(&error))?;
+    for axis in axes {
         if axis.key == "seed" {
             let message = "`seed` cannot vary, because every point runs with the same seeds";
             return Err(SweepError::invalid(

@@ -268,6 +268,7 @@ fn impossible_sweeps_are_explained() {
             "needs a range of numbers: `transport.scheduler=min-rtt` is not one",
         ),
         (vec![rate(), rate()], Design::Grid, "varies twice"),
+        (vec![rate(), axis("path.1.down.rate", &["3Mbps", "4Mbps"])], Design::Grid, "varies before it"),
         (vec![axis("seed", &["1", "2"])], Design::Grid, "`seed` cannot vary"),
         (vec![axis("path.wifi.down.speed", &["1Mbps"])], Design::Grid, "unknown key `speed`"),
         (vec![axis("path.wifi.down.rate", &["1Mbps", "fast"])], Design::Grid, "fast"),

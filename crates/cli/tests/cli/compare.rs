@@ -131,6 +131,18 @@ fn impossible_variations_are_reported_before_anything_runs() {
 }
 
 #[test]
+fn key_that_varies_under_two_spellings_is_refused() {
+    let place = Place::new();
+    let rates = ["--vary", "path.wifi.down.rate=5Mbps,10Mbps", "--vary", "path.1.down.rate=20Mbps,40Mbps"];
+    for (command, code) in [("compare", 2), ("sweep", 3)] {
+        let output = place.run(&[&[command, "tiny.toml"], &rates[..]].concat());
+        assert_eq!(output.code, code, "{}", output.err);
+        let message = "`path.1.down.rate` replaces `path.wifi.down.rate`, which varies before it";
+        assert!(output.err.contains(message), "{}", output.err);
+    }
+}
+
+#[test]
 fn scenarios_of_the_same_name_are_told_apart_by_their_folders() {
     let place = Place::new();
     for (folder, size) in [("a", "400kB"), ("b", "500kB"), ("c/a", "600kB")] {

@@ -56,8 +56,10 @@ impl Key {
     /// Decimals of the most precise number.
     pub(super) fn decimals(&self) -> usize {
         let digits = |value: &Value| {
-            let after = value.text.split_once('.')?.1;
-            Some(after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len()))
+            let (number, _) = split_number(&value.text)?;
+            let (mantissa, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
+            let fraction = mantissa.split_once('.').map_or("", |(_, fraction)| fraction);
+            (fraction.len() as i64).checked_sub(exponent.parse().ok()?)?.try_into().ok()
         };
         self.values.iter().filter_map(digits).max().unwrap_or(0)
     }
@@ -118,11 +120,18 @@ fn shorten(keys: &mut [Key]) {
     }
 }
 
-/// Splits a value such as `20Mbps` into its number and unit.
+/// Splits `20Mbps` into number and unit. The number is as long as possible: `5e-2` has no unit.
+pub fn split_number(text: &str) -> Option<(&str, &str)> {
+    let text = text.trim();
+    let mut splits = (0..=text.len()).rev().filter_map(|at| text.split_at_checked(at));
+    let (number, unit) = splits.find(|(number, _)| number.parse::<f64>().is_ok_and(f64::is_finite))?;
+    let is_unit = |c: char| c.is_ascii_alphabetic() || matches!(c, '%' | ' ');
+    (unit.is_empty() || unit.starts_with(is_unit)).then_some((number, unit))
+}
+
+/// The number of a value such as `20Mbps`, and its unit.
 fn number(text: &str) -> Option<(f64, &str)> {
-    let digits = |c: char| c.is_ascii_digit() || matches!(c, '.' | '-');
-    let end = text.find(|c| !digits(c)).unwrap_or(text.len());
-    let (number, unit) = text.split_at(end);
+    let (number, unit) = split_number(text)?;
     let unit = unit.trim();
     let is_unit = unit == "%" || unit.chars().all(|c| c.is_ascii_alphabetic());
     Some((number.parse().ok().filter(|_| is_unit)?, unit))
@@ -144,6 +153,13 @@ mod tests {
         assert_eq!(rate.values[1].number, Some(10.5));
         let loss = key("path.wifi.down.loss", &["0", "0.05"]);
         assert!(loss.is_number() && loss.column() == "path.wifi.down.loss" && loss.decimals() == 2);
+        let exponents = key("path.wifi.down.loss", &["1e-3", "2.5E-3", "0.01"]);
+        assert_eq!(
+            exponents.values.iter().map(|value| value.number).collect::<Vec<_>>(),
+            [0.001, 0.0025, 0.01].map(Some)
+        );
+        assert!(exponents.unit.is_empty() && exponents.decimals() == 4);
+        assert_eq!(key("path.wifi.down.rate", &["1e3kbps", "2e3kbps"]).unit, "kbps");
         for texts in [&["300kbps", "1Mbps"][..], &["2Mbps", ""], &["5-2.csv", "5-3.csv"], &["min-rtt"]] {
             let mixed = key("k", texts);
             assert!(!mixed.is_number() && mixed.unit.is_empty() && mixed.column() == "k", "{texts:?}");

@@ -15,6 +15,7 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
+pub use keys::split_number;
 pub use metrics::{Metric, metrics};
 pub use simulate::{Control, Progress, compare};
 

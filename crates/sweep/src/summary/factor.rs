@@ -2,6 +2,7 @@
 
 use crate::value::{si, unquoted};
 use crate::{Axis, Sweep, Values};
+use experiments::compare::split_number;
 
 /// Numbers of parts into which the range of a Latin hypercube is divided for charts and tables.
 const RANGE_LEVELS: [u64; 5] = [8, 7, 6, 5, 4];
@@ -107,9 +108,8 @@ fn list_levels(values: &[String]) -> (String, Vec<Level>) {
 fn plain_number(value: &str) -> Option<(f64, &str)> {
     let value = unquoted(value);
     si(value)?;
-    let split = value.find(|c: char| c.is_ascii_alphabetic() || c == '%').unwrap_or(value.len());
-    let (number, unit) = value.split_at(split);
-    Some((number.trim().parse().ok()?, unit))
+    let (number, unit) = split_number(value)?;
+    Some((number.parse().ok()?, unit.trim()))
 }
 
 /// Parts of a range: of whole numbers each by itself if they are few, else about as many in each
@@ -156,4 +156,21 @@ fn brief(number: f64) -> String {
 /// The last two parts of a key, or three of a path's: `wifi.down.rate`.
 fn short(key: &str) -> String {
     key.strip_prefix("path.").unwrap_or(key).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_with_exponents_are_numbers_without_a_unit() {
+        for (values, unit) in
+            [(["1e-3", "5e-3"], ""), (["1e-3s", "5e-3s"], "s"), (["0.001 s", "0.005 s"], "s")]
+        {
+            let (found, levels) = list_levels(&values.map(str::to_owned));
+            assert_eq!(found, unit, "{values:?}");
+            let numbers: Vec<Option<f64>> = levels.iter().map(|level| level.number).collect();
+            assert_eq!(numbers, [Some(0.001), Some(0.005)], "{values:?}");
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! Columns that a header names with their units.
 
 use super::ParsedTrace;
-use super::columns::{Header, RateUnit, Rows, Separator, is_time};
+use super::columns::{Header, RateUnit, Rows, Separator, has_time_unit, is_time};
 use crate::trace::{TraceError, TraceFormat, TraceText};
 
 /// The header names the unit of the rate: `mbps`, `kbit/s`, `bytes_per_second`. The column of the
@@ -27,7 +27,7 @@ pub(super) const FORMAT: TraceFormat = TraceFormat {
 const HINT: &str = "the first row names the columns and the unit of the rate, such as `time,throughput_mbps`";
 
 fn is_known(name: &str) -> bool {
-    RateUnit::in_name(name).is_some() || is_time(name)
+    RateUnit::in_name(name).is_some() || is_time(name) || has_time_unit(name)
 }
 
 fn parse(input: &TraceText<'_>) -> Result<ParsedTrace, TraceError> {
@@ -80,6 +80,25 @@ DL_bitrate,UL_bitrate,State\n\
     }
 
     #[test]
+    fn delays_are_no_times_of_rows() {
+        let period = |text: &str| {
+            let trace = TraceReading::of(&TraceText::new("a.csv", text), None).expect("a trace").trace;
+            trace.period().as_millis()
+        };
+        assert_eq!(period("rtt_ms,timestamp,mbps\n10,0,5\n11,100,6\n12,200,7\n"), 300_000);
+        assert_eq!(period("ms,timestamp,mbps\n12,0,5\n11,100,6\n"), 200_000);
+        assert_eq!(period("ping_time_ms,ms,mbps\n12,0,5\n11,100,6\n"), 200);
+        assert_eq!(period("id,jitter_ms,offset_ms,mbps\n1,12,0,5\n2,11,100,6\n"), 200);
+        assert_eq!(period("mbps,ms\n5,0\n6,100\n"), 200);
+        assert_eq!(period("second,date,mbps\n0,2018-02-12,5\n1,2018-02-12,6\n"), 2000);
+        let without = error("rtt_ms,mbps\n10,5\n11,6\n");
+        assert_eq!(
+            without.to_string(),
+            "a.csv:1: expected a column of times, found the columns `rtt_ms`, `mbps`"
+        );
+    }
+
+    #[test]
     fn ucc_data_sets_are_read_in_both_directions() {
         let down = TraceText::new("a", UCC);
         // 5, 7 for two seconds, as the row without a rate is skipped, and 12 for two.
@@ -101,6 +120,8 @@ DL_bitrate,UL_bitrate,State\n\
             "a.csv:1: expected a column that names the unit of its rate, found `throughput`"
         );
         assert!(no_unit.hint.contains("`throughput_mbps`") && no_unit.hint.contains("`seconds-mbps`"));
+        let per_millisecond = error("elapsed_ms,bytes_per_ms\n0,2500\n1000,2500\n");
+        assert!(per_millisecond.found.contains("`bytes_per_ms`"), "{per_millisecond}");
         let two = error("time,a_mbps,b_mbps\n0,1,2\n");
         assert_eq!(&*two.hint, "choose the column: `column = \"a_mbps\"`");
         let amount = error("time,bytes\n0,1\n0.1,2\n");

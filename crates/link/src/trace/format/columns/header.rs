@@ -1,6 +1,6 @@
 //! Headers: names of columns, their units, and the choice of a column.
 
-use super::unit::{RateUnit, is_time, words};
+use super::unit::{RateUnit, has_time_unit, has_word, is_delay, is_time};
 use super::{Rows, Separator};
 use crate::trace::TraceError;
 use crate::trace::error::quoted;
@@ -66,10 +66,14 @@ impl Header {
         Ok((time, rate, unit))
     }
 
-    /// The column of times: the first whose name is a time, else the first.
+    /// The column of times: the first whose name is a time, else has a unit of time, else the
+    /// first column if it is no delay.
     fn time(&self, rate: usize) -> Option<usize> {
-        let named = (0..self.names.len()).find(|&i| i != rate && is_time(&self.names[i]));
-        named.or((rate != 0).then_some(0))
+        let find = |is_wanted: fn(&str) -> bool| {
+            (0..self.names.len()).find(|&i| i != rate && is_wanted(&self.names[i]))
+        };
+        let is_first_possible = rate != 0 && !is_delay(&self.names[0]);
+        find(is_time).or_else(|| find(has_time_unit)).or_else(|| is_first_possible.then_some(0))
     }
 
     /// The column of rates: the chosen one, else the only one with a unit, else the one of the
@@ -98,9 +102,7 @@ impl Header {
             all = (0..self.names.len()).filter(|&i| Some(i) != time).collect();
         }
         let of_direction = |wanted: &[&str], other: &[&str]| {
-            let has = |i: usize, known: &[&str]| {
-                words(&self.names[i]).any(|word| known.iter().any(|one| word.eq_ignore_ascii_case(one)))
-            };
+            let has = |i: usize, known: &[&str]| has_word(&self.names[i], known);
             all.iter().copied().filter(|&i| has(i, wanted) && !has(i, other)).collect::<Vec<_>>()
         };
         let preferred = if rows.input.is_up { of_direction(&UP, &DOWN) } else { of_direction(&DOWN, &UP) };

@@ -10,7 +10,7 @@ mod unit;
 
 pub(super) use cells::Separator;
 pub(super) use header::Header;
-pub(super) use unit::{BYTES_PER_SECOND, MBPS, RateUnit, is_time};
+pub(super) use unit::{BYTES_PER_SECOND, MBPS, RateUnit, has_time_unit, is_time};
 
 use super::ParsedTrace;
 use super::lines::entries;

@@ -40,12 +40,12 @@ impl RateUnit {
         if matches!(name, "DL_bitrate" | "UL_bitrate") {
             return Some(KBPS);
         }
-        let all: Vec<&str> = words(name).collect();
-        let named: Vec<&str> = all.iter().copied().filter(|word| !word.eq_ignore_ascii_case("per")).collect();
+        let name = name.replace('/', " per ");
+        let all: Vec<&str> = words(&name).collect();
         let mut found: Option<Self> = None;
-        for (i, word) in named.iter().enumerate() {
-            let has_second = named.get(i + 1).is_some_and(|next| is_second(next));
-            let Some(unit) = rate_word(word).or_else(|| amount_word(word, has_second)) else { continue };
+        for (i, word) in all.iter().enumerate() {
+            let divisor = divisor(&all[i + 1..]);
+            let Some(unit) = rate_word(word).or_else(|| amount_word(word, divisor)) else { continue };
             if found.is_some_and(|other| other != unit) {
                 return None;
             }
@@ -56,12 +56,22 @@ impl RateUnit {
 }
 
 /// Returns the words of a name: runs of letters and digits.
-pub(super) fn words(name: &str) -> impl Iterator<Item = &str> {
+fn words(name: &str) -> impl Iterator<Item = &str> {
     name.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty())
 }
 
 fn is_second(word: &str) -> bool {
     ["s", "sec", "secs", "second", "seconds"].iter().any(|name| word.eq_ignore_ascii_case(name))
+}
+
+/// The word by which an amount is divided, given the words after the amount: the one after `per`, or
+/// a unit of time.
+fn divisor<'n>(after: &[&'n str]) -> Option<&'n str> {
+    match after {
+        [per, word, ..] if per.eq_ignore_ascii_case("per") => Some(word),
+        [word, ..] => time_unit_nanos(word).map(|_| *word),
+        [] => None,
+    }
 }
 
 /// A rate in one word: `Mbps`. A capital B before `ps` is a byte, unless all letters are capitals.
@@ -76,13 +86,20 @@ fn rate_word(word: &str) -> Option<RateUnit> {
     short_unit(prefix, is_byte)
 }
 
-/// An amount of data: `bytes`, or `MB` and `Mb` where the next word is a second.
-fn amount_word(word: &str, has_second: bool) -> Option<RateUnit> {
-    let lower = word.to_ascii_lowercase();
-    if let Some((_, unit)) = AMOUNTS.iter().find(|(names, _)| names.contains(&lower.as_str())) {
-        return Some(RateUnit { is_amount: !has_second, ..*unit });
+/// An amount of data: `bytes`, or `MB` and `Mb` per second. `None` if it is divided by anything but a
+/// second.
+fn amount_word(word: &str, divisor: Option<&str>) -> Option<RateUnit> {
+    let is_amount = divisor.is_none();
+    if !divisor.is_none_or(is_second) {
+        return None;
     }
-    let prefix = word.strip_suffix(['b', 'B']).filter(|_| has_second)?;
+    let lower = word.to_ascii_lowercase();
+    let is_kibibit = lower == "kib" && word.ends_with('b');
+    let is_named = |names: &[&str]| names.contains(&lower.as_str()) && !is_kibibit;
+    if let Some((_, unit)) = AMOUNTS.iter().find(|(names, _)| is_named(names)) {
+        return Some(RateUnit { is_amount, ..*unit });
+    }
+    let prefix = word.strip_suffix(['b', 'B']).filter(|_| !is_amount)?;
     short_unit(prefix, word.ends_with('B'))
 }
 
@@ -116,8 +133,25 @@ pub(super) fn time_unit_nanos(name: &str) -> Option<u64> {
 pub(in crate::trace::format) fn is_time(name: &str) -> bool {
     const NAMES: [&str; 10] =
         ["time", "timestamp", "datetime", "date", "epoch", "unix", "elapsed", "start", "t", "ts"];
-    time_unit_nanos(name).is_some() && RateUnit::in_name(name).is_none()
-        || words(name).any(|word| NAMES.iter().any(|known| word.eq_ignore_ascii_case(known)))
+    let mut all = words(name);
+    let is_bare_second = all.next().is_some_and(is_second) && all.next().is_none();
+    is_bare_second || has_word(name, &NAMES) && !is_delay(name)
+}
+
+/// Returns true if the name of a column contains a unit of time: `offset_ms`. Delays and rates do not
+/// count.
+pub(in crate::trace::format) fn has_time_unit(name: &str) -> bool {
+    time_unit_nanos(name).is_some() && RateUnit::in_name(name).is_none() && !is_delay(name)
+}
+
+/// Returns true if the name of a column is that of a measured delay.
+pub(super) fn is_delay(name: &str) -> bool {
+    has_word(name, &["rtt", "latency", "delay", "ping", "jitter"])
+}
+
+/// Returns true if a name contains one of these words, which are in lower case.
+pub(super) fn has_word(name: &str, known: &[&str]) -> bool {
+    words(name).any(|word| known.iter().any(|one| word.eq_ignore_ascii_case(one)))
 }
 
 #[cfg(test)]
@@ -154,11 +188,29 @@ mod tests {
     }
 
     #[test]
+    fn kibibits_are_no_kibibytes() {
+        for name in ["Kib/s", "kib_per_second", "Kib", "Mib/s"] {
+            assert_eq!(unit(name), None, "{name}");
+        }
+        for name in ["KiB/s", "KiB", "kibibytes_per_second"] {
+            assert_eq!(unit(name), Some("KiB/s"), "{name}");
+        }
+    }
+
+    #[test]
+    fn amounts_per_another_time_are_no_rate() {
+        for name in ["bytes_per_ms", "bits/ms", "kbit per minute", "MB/h", "rx_bytes_ms", "Bytes/100ms"] {
+            assert_eq!(unit(name), None, "{name}");
+        }
+        assert_eq!((unit("rx/tx_bytes"), unit("bits_per_ms_mbps")), (Some("bytes/s"), Some("Mbit/s")));
+    }
+
+    #[test]
     fn names_of_columns_contain_times() {
         for name in ["time", "Timestamp", "time_s", "second", "elapsed (ms)", "t", "unix_time"] {
             assert!(is_time(name), "{name}");
         }
-        for name in ["bytes_per_second", "Mbit/s", "RSRP", "State", "Speed"] {
+        for name in ["bytes_per_second", "Mbit/s", "RSRP", "State", "Speed", "rtt_ms", "ping time", "ms"] {
             assert!(!is_time(name), "{name}");
         }
         assert_eq!(time_unit_nanos("timestamp_ms"), Some(1_000_000));
