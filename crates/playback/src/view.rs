@@ -44,8 +44,9 @@ impl Record {
 
     /// The copies of each segment in order of arrival, and the segments in the order of the video.
     ///
-    /// If they lack a segment or more of the played time, the numbers begin anew in each period. No
-    /// segment is then a copy of another, and their order is that of arrival.
+    /// If segments of different numbers are shorter than the loaded video by a segment or more, the
+    /// numbers begin anew in each period. No segment is then a copy of another, and their order is that
+    /// of arrival.
     fn copies(&self) -> Vec<Vec<&Segment>> {
         let mut by_number: BTreeMap<u64, Vec<&Segment>> = BTreeMap::new();
         for segment in &self.segments {
@@ -53,10 +54,21 @@ impl Record {
         }
         let covered_s: f64 = by_number.values().map(|copies| self.length(copies[0])).sum();
         let longest_s = self.segments.iter().map(|segment| self.length(segment)).fold(0.0, f64::max);
-        if self.played_s - covered_s >= longest_s {
+        if self.loaded_s() - covered_s >= longest_s {
             return self.segments.iter().map(|segment| vec![segment]).collect();
         }
         by_number.into_values().collect()
+    }
+
+    /// Length of the video that was played or in the buffer, without copies.
+    fn loaded_s(&self) -> f64 {
+        let spans = self.playback_spans();
+        let played_by = |at: f64| -> f64 {
+            let playing = spans.iter().filter(|span| span.label == PLAYING);
+            playing.map(|span| (span.to.min(at) - span.from).max(0.0)).sum()
+        };
+        let by_arrival = self.segments.iter().map(|one| played_by(one.arrived_s) + one.buffer_s);
+        by_arrival.fold(self.played_s, f64::max)
     }
 
     /// The played time before each span of playing, and the time at which the span starts.

@@ -489,6 +489,32 @@ fn p1203_has_the_segments_of_all_periods_with_the_same_numbers() {
     assert_eq!(p1203["I13"]["segments"][1]["bitrate"], 2500.0);
 }
 
+/// The buffer is full of further segments when the viewer leaves.
+#[test]
+fn p1203_has_the_segments_of_all_periods_of_a_session_that_is_left() {
+    let mut document = example();
+    let first = document["segments"][0].clone();
+    let (mut second, mut third) = (document["segments"][1].clone(), first.clone());
+    // A period of one segment, then three segments of the next one; 3 s each.
+    second["segment"] = json!(0);
+    third["segment"] = json!(1);
+    third["arrived_s"] = json!(5.0);
+    third["buffer_s"] = json!(5.25);
+    let mut fourth = third.clone();
+    fourth["segment"] = json!(2);
+    fourth["arrived_s"] = json!(5.5);
+    fourth["buffer_s"] = json!(7.75);
+    document["segments"] = json!([first, second, third, fourth]);
+    let p1203 = read(&document).unwrap().p1203().unwrap();
+    let rates: Vec<f64> = p1203["I13"]["segments"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["bitrate"].as_f64().unwrap())
+        .collect();
+    assert_eq!(rates, [1000.0, 2500.0]);
+}
+
 #[test]
 fn audio_of_p1203_ends_with_the_played_time() {
     let piece = json!({ "duration_s": 4, "bitrate_kbps": 128, "codec": "aaclc" });

@@ -49,6 +49,11 @@ pub struct Scenario {
 }
 
 impl Scenario {
+    /// Whether channel models generate rates of its paths.
+    pub fn has_channel_models(&self) -> bool {
+        !self.generated.is_empty()
+    }
+
     /// Reads the text of a scenario of one device; `name` is the name of the file in messages.
     ///
     /// # Errors

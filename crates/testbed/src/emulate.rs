@@ -249,7 +249,7 @@ impl Emulation<'_> {
         // The bytes that reached the applications are unknown.
         outcome.device.efficiency_mbit_per_j = None;
         let priorities_heard = controller.monitor.priorities_heard(controller.topology)?;
-        let server_lacks_udp = relay.is_some() && has_udp(&controller.topology.server)?;
+        let server_lacks_udp = relay.is_some() && has_udp(&controller.topology.server, |_| true)?;
         let (lateness, delays) = {
             let (network, _) = controller.shared.lock();
             (network.lateness().clone(), delays(controller.experiment, &network))
@@ -395,19 +395,17 @@ fn start_server(
     Ok(program)
 }
 
-/// True if a TCP or UDP socket of the host waits for clients.
+/// True if a TCP or UDP socket of the host waits for clients. The UDP socket of a name lookup does
+/// not: it has a port that the kernel chose.
 fn has_listener(host: &Namespace) -> Result<bool, Error> {
     let has_tcp = host.run(|| Ok::<_, Error>(has_server(["tcp", "tcp6"], TCP_LISTEN, |_| true)))?;
-    Ok(has_tcp || has_udp(host)?)
+    let chosen = host.run(|| Ok::<_, Error>(chosen_ports()))?;
+    Ok(has_tcp || has_udp(host, |port| !chosen.contains(&port))?)
 }
 
-/// True if a UDP socket of the host waits for clients. A name lookup's socket does not: it has a
-/// port that the kernel chose.
-fn has_udp(host: &Namespace) -> Result<bool, Error> {
-    host.run(|| {
-        let chosen = chosen_ports();
-        Ok(has_server(["udp", "udp6"], UDP_UNCONNECTED, |port| !chosen.contains(&port)))
-    })
+/// True if a UDP socket of the host has no peer, and a port that `is_own` accepts.
+fn has_udp(host: &Namespace, is_own: impl Fn(u16) -> bool + Send) -> Result<bool, Error> {
+    host.run(|| Ok(has_server(["udp", "udp6"], UDP_UNCONNECTED, is_own)))
 }
 
 /// True if a socket of the present namespace is in this state, at a port that `is_own` accepts.

@@ -11,6 +11,7 @@ use crate::kernel_paths::KernelPaths;
 use crate::stack_end::{StackEnd, StackPaths, tcp_path};
 use crate::stacks::{StackKind, Stacks};
 use crate::stream::Place;
+use crate::uplink::MAX_LISTENERS;
 use agent::{EndpointController, Interface};
 use emulator::{Driver, RunningDriver};
 use linux::clock::Clock;
@@ -235,7 +236,7 @@ fn open_files_needed(experiment: &Experiment, reach: Reach) -> u64 {
     let connections = FILES_PER_CONNECTION * experiment.traffic.len() as u64;
     let listeners = match reach {
         Reach::Server => 0,
-        Reach::Everything => u64::from(u16::MAX),
+        Reach::Everything => MAX_LISTENERS as u64,
     };
     connections + listeners + OTHER_FILES
 }

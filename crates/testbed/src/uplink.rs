@@ -32,6 +32,8 @@ const DNS_PORT: u16 = 53;
 pub(crate) const NAME_SERVER: SocketAddr = SocketAddr::new(SERVER, DNS_PORT);
 /// Configuration of the host's resolver. Without it the programs of an uplink resolve no names.
 pub const RESOLV_CONF: &str = "/etc/resolv.conf";
+/// Maximum number of listeners of a run. Each has a file, and some kilobytes of the kernel's memory.
+pub(crate) const MAX_LISTENERS: usize = 8192;
 /// Maximum number of connections. Each has two files.
 const MAX_CONNECTIONS: usize = 256;
 
@@ -104,10 +106,12 @@ impl FlowOpener {
 
     /// Opens a listener at the destination's port, unless there is one. Where the server or its
     /// program holds the port at another address, it is open at the destination's address only.
+    /// After [`MAX_LISTENERS`] new destinations are refused.
     fn open_listener(&mut self, to: SocketAddr) {
         let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, to.port()));
         let addresses = [any, to];
-        if addresses.iter().any(|address| self.listeners.contains(address)) {
+        let is_open = addresses.iter().any(|address| self.listeners.contains(address));
+        if is_open || self.listeners.len() >= MAX_LISTENERS {
             return;
         }
         // Both fail if a program of the server listens at all addresses: connections are its own.

@@ -31,9 +31,12 @@ const UPLINK_NOTE: &str = "note: --uplink: traffic of the programs leaves this m
 pub(crate) fn run(arguments: Emulate, terminal: Terminal) -> Result<(), Failure> {
     let input = Input::read(&arguments.scenario)?;
     let scenario = input.scenario(&arguments.set)?;
-    // The rates of a channel model last for the scenario's duration.
     let longer = arguments.duration.filter(|limit| *limit > scenario.experiment.duration);
-    let scenario = input.scenario_of(&arguments.set, longer)?;
+    // Only the rates of channel models last for the scenario's duration.
+    let scenario = match longer.filter(|_| scenario.has_channel_models()) {
+        None => scenario,
+        longer => input.scenario_of(&arguments.set, longer)?,
+    };
     let folder = arguments.out.as_deref().map(Folder::plan).transpose()?;
     let mut experiment = prepare(&scenario, arguments.seed.map(Seed::new), arguments.policy.as_ref())
         .map_err(|error| Failure::policy("--policy", &error))?;

@@ -34,7 +34,7 @@ fn a_server() {
 #[test]
 #[ignore = "helper program of other tests"]
 fn a_late_server() {
-    // As a program has that looks its own name up before it listens.
+    // A program that looks up its own name has such a socket before it listens.
     let _lookup = UdpSocket::bind("0.0.0.0:0").unwrap();
     std::thread::sleep(Duration::from_millis(500));
     a_server();
@@ -361,12 +361,18 @@ fn needs_root_emulate_without_privileges_names_the_requirement() {
 
 #[test]
 fn generated_channel_is_as_long_as_the_command_may_run() {
-    // A scenario checks its duration, so the longer one must be a part of it.
-    let output = Place::new().run(&["emulate", "tiny.toml", "--duration", "600000s", "--", "true"]);
-    assert_eq!(output.code, 3, "{}", output.err);
-    assert!(output.err.contains("has 1200000 rows"), "{}", output.err);
-    // A shorter one leaves the scenario as it is, also where a path joins later.
+    let model = SMALL.replacen("rate = '20Mbps', delay", "model = 'lte-driving', delay", 1);
+    assert_ne!(model, SMALL, "a path has a channel model");
     let place = place();
+    place.write("model.toml", &format!("{model}[[traffic]]\nkind = 'bulk'\n"));
+    // A scenario checks its duration, so the longer one must be a part of it.
+    let long = |file: &str| place.run(&["emulate", file, "--duration", "600000s", "--", "true"]);
+    let output = long("model.toml");
+    assert_eq!(output.code, 3, "{}", output.err);
+    assert!(output.err.contains("rows"), "{}", output.err);
+    // Without a model it has no effect.
+    assert_ne!(long("small.toml").code, 3);
+    // A shorter one leaves the scenario as it is, also where a path joins later.
     let late = SMALL.replace("name = 'lte'", "name = 'lte'\njoin_at = '2s'");
     place.write("late.toml", &format!("{late}[[traffic]]\nkind = 'bulk'\n"));
     let output = place.run(&["emulate", "late.toml", "--duration", "1s", "--", "true"]);

@@ -2,6 +2,9 @@
 
 use super::Compared;
 
+/// Maximum number of decimals in tables.
+const MAX_DECIMALS: usize = 12;
+
 /// A key in which the cases differ: a key of the scenario, the policy, or the scenario file.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Key {
@@ -53,7 +56,7 @@ impl Key {
         }
     }
 
-    /// Decimals of the most precise number.
+    /// Decimals of the most precise number, up to [`MAX_DECIMALS`].
     pub(super) fn decimals(&self) -> usize {
         let digits = |value: &Value| {
             let (number, _) = split_number(&value.text)?;
@@ -61,7 +64,7 @@ impl Key {
             let fraction = mantissa.split_once('.').map_or("", |(_, fraction)| fraction);
             (fraction.len() as i64).checked_sub(exponent.parse().ok()?)?.try_into().ok()
         };
-        self.values.iter().filter_map(digits).max().unwrap_or(0)
+        self.values.iter().filter_map(digits).max().unwrap_or(0).min(MAX_DECIMALS)
     }
 
     /// The distinct values as text, in the order of the cases.
@@ -160,6 +163,7 @@ mod tests {
         );
         assert!(exponents.unit.is_empty() && exponents.decimals() == 4);
         assert_eq!(key("path.wifi.down.rate", &["1e3kbps", "2e3kbps"]).unit, "kbps");
+        assert_eq!(key("path.wifi.down.loss", &["1e-70000", "0.01"]).decimals(), MAX_DECIMALS);
         for texts in [&["300kbps", "1Mbps"][..], &["2Mbps", ""], &["5-2.csv", "5-3.csv"], &["min-rtt"]] {
             let mixed = key("k", texts);
             assert!(!mixed.is_number() && mixed.unit.is_empty() && mixed.column() == "k", "{texts:?}");

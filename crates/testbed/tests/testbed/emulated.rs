@@ -56,7 +56,7 @@ fn needs_root_traffic_after_the_limit_does_not_count() {
     let run = run(0.0, ignores_sigterm, Some(Duration::from_secs(1)));
     assert_eq!(run.end, End::TimedOut);
     let path = &run.outcome.paths[0];
-    assert!(path.rate_up_mbps > 4.0 && path.rate_up_mbps < 8.0, "{path:?}");
+    assert!(path.rate_up_mbps > 0.5 && path.rate_up_mbps < 8.0, "{path:?}");
 }
 
 #[test]
