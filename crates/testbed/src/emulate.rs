@@ -33,7 +33,9 @@ const TCP_LISTEN: &str = "0A";
 /// State of a socket without a peer in `/proc/net/udp`.
 const UDP_UNCONNECTED: &str = "07";
 /// Maximum time until the server's program listens. Then the command starts anyway.
-const LISTEN_TIMEOUT: time::Duration = time::Duration::from_secs(3);
+const LISTEN_TIMEOUT: time::Duration = time::Duration::from_secs(10);
+/// Time in which a program that starts may look names up.
+const LOOKUP_TIME: time::Duration = time::Duration::from_secs(3);
 /// Interval at which a waiting thread checks its condition.
 const POLL_INTERVAL: time::Duration = time::Duration::from_millis(10);
 /// Time between SIGTERM and SIGKILL for a program.
@@ -179,7 +181,10 @@ pub fn emulate(
         control.lock_program().take();
         result
     });
-    result.map(|run| EmulatedRun { notes, ..run })
+    result.map(|run| {
+        notes.extend(run.notes);
+        EmulatedRun { notes, ..run }
+    })
 }
 
 /// State shared by the threads of a run.
@@ -219,8 +224,9 @@ impl Emulation<'_> {
             StackKind::Linux => &sockets,
             StackKind::Tandem => &Sockets::Unchanged,
         };
+        let mut notes = Vec::new();
         let start_server =
-            |server| start_server(server, &controller.topology.server, server_sockets, control);
+            |server| start_server(server, &controller.topology.server, server_sockets, control, &mut notes);
         let server = server.map(start_server).transpose()?;
         // After the server's program, so that its listeners come first.
         let host = &controller.topology.server;
@@ -279,7 +285,7 @@ impl Emulation<'_> {
             reactions: controller.reactions.measured,
             lost_packets,
             server_lacks_udp,
-            notes: Vec::new(),
+            notes,
         })
     }
 }
@@ -374,17 +380,25 @@ fn start_command(
     Ok(program)
 }
 
-/// Starts the server's program and waits until it listens, at most for [`LISTEN_TIMEOUT`].
+/// Starts the server's program and waits until it listens, at most for [`LISTEN_TIMEOUT`]. Adds a
+/// note if it does not.
 fn start_server(
     mut command: Command,
     host: &Namespace,
     sockets: &Sockets,
     control: &Control,
+    notes: &mut Vec<String>,
 ) -> Result<Program, Error> {
     command.env(SERVER_VARIABLE, SERVER.to_string());
     let program = Program::start(host, command, sockets, None, || {})?;
     let started = time::Instant::now();
-    while !has_listener(host)? && started.elapsed() < LISTEN_TIMEOUT {
+    while !has_listener(host, started.elapsed())? {
+        if started.elapsed() >= LISTEN_TIMEOUT {
+            let seconds = LISTEN_TIMEOUT.as_secs();
+            notes
+                .push(format!("the server's program does not listen: the command started after {seconds} s"));
+            break;
+        }
         if let Some(code) = program.wait(POLL_INTERVAL) {
             return Err(Error::ServerExited { code });
         }
@@ -395,12 +409,13 @@ fn start_server(
     Ok(program)
 }
 
-/// True if a TCP or UDP socket of the host waits for clients. The UDP socket of a name lookup does
-/// not: it has a port that the kernel chose.
-fn has_listener(host: &Namespace) -> Result<bool, Error> {
+/// True if a TCP or UDP socket of the host waits for clients, this time after the start of its
+/// program. Within [`LOOKUP_TIME`] a UDP socket at a port that the kernel chose may be that of a
+/// name lookup.
+fn has_listener(host: &Namespace, elapsed: time::Duration) -> Result<bool, Error> {
     let has_tcp = host.run(|| Ok::<_, Error>(has_server(["tcp", "tcp6"], TCP_LISTEN, |_| true)))?;
     let chosen = host.run(|| Ok::<_, Error>(chosen_ports()))?;
-    Ok(has_tcp || has_udp(host, |port| !chosen.contains(&port))?)
+    Ok(has_tcp || has_udp(host, |port| elapsed > LOOKUP_TIME || !chosen.contains(&port))?)
 }
 
 /// True if a UDP socket of the host has no peer, and a port that `is_own` accepts.

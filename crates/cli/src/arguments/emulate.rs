@@ -37,7 +37,7 @@ pub(crate) struct Emulate {
     /// Program to run on the device, with its arguments
     #[arg(value_name = "COMMAND", last = true, required = true, num_args = 1.., value_hint = ValueHint::CommandWithArguments)]
     pub(crate) command: Vec<std::ffi::OsString>,
-    /// Command to run on the server by `sh -c`. COMMAND starts when it listens, or after 3 s. Its
+    /// Command to run on the server by `sh -c`. COMMAND starts when it listens, or after 10 s. Its
     /// output goes to stderr
     #[arg(long, value_name = "COMMAND", value_hint = ValueHint::CommandString)]
     pub(crate) server: Option<String>,

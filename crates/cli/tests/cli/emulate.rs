@@ -289,7 +289,9 @@ fn needs_root_ctrl_c_reaches_a_program_in_a_process_group_of_its_own_once() {
     place.write("script", script);
     for prefix in ["", "setsid "] {
         let tandem = tandem_path().display();
-        let line = format!("exec {tandem} emulate small.toml -q -- {prefix}sh script");
+        // A shell that runs this test in the background lets it ignore SIGINT.
+        let line =
+            format!("exec env --default-signal=INT {tandem} emulate small.toml -q -- {prefix}sh script");
         let mut command = Command::new("script");
         command.args(["--quiet", "--return", "--command", &line, "/dev/null"]).current_dir(place.path());
         let mut child =
@@ -332,7 +334,8 @@ fn needs_root_no_process_and_no_setting_is_left_after_signals() {
         let mark = format!("8{}{n}", std::process::id());
         let daemons = format!("setsid sleep {mark} & (setsid sleep {mark} &) ; sleep {mark} &");
         let script = format!("{daemons} echo ready; wait");
-        let (mut child, _out) = ready(&place, &["--server", &format!("{daemons} wait")], &script);
+        let server = format!("{daemons} {}", part("emulate::a_server").join(" "));
+        let (mut child, _out) = ready(&place, &["--server", &server], &script);
         assert!(count_processes(&mark) >= 6, "{} run", count_processes(&mark));
         send(signal, &child);
         assert_eq!(child.wait().unwrap().code(), code, "{signal}");
