@@ -64,8 +64,8 @@ export class DashPlayback implements Playback {
   #segmentDuration: number | null = null;
   readonly #gapJumps = new GapJumps();
   readonly #inFlight = new InFlight();
-  /** By media type, the segment that failed last, until dash.js requests another. */
-  readonly #lost = new Map<string, DashError>();
+  /** By media type, the segment that dash.js requested last, and its failure. */
+  readonly #requested = new Map<string, { readonly request: Request; failure?: DashError }>();
   /** Representation on the screen, and its level. */
   #shown: { readonly representation: Representation; readonly level: number } | undefined;
   /** Arrival of the last segment, on the clock of `performance.now()`. */
@@ -168,7 +168,8 @@ export class DashPlayback implements Playback {
   }
 
   #onFragmentProgress({ request }: { request: Request }): void {
-    this.#lost.delete(request.mediaType);
+    const { mediaType } = request;
+    if (mediaType === 'video' || mediaType === 'audio') this.#requested.set(mediaType, { request });
     if (request.type === 'MediaSegment') this.#inFlight.update(request);
   }
 
@@ -242,17 +243,20 @@ export class DashPlayback implements Playback {
       return;
     }
     this.#reportDashError(error, FATAL_CODES.get(error.code ?? 0) ?? null);
-    const mediaType = error.data?.request?.mediaType;
-    if (!SEGMENT_CODES.includes(error.code) || (mediaType !== 'video' && mediaType !== 'audio')) return;
-    this.#lost.set(mediaType, error);
+    const request = error.data?.request;
+    const requested = this.#requested.get(request?.mediaType ?? '');
+    // dash.js plays on without the segment index of a level.
+    if (!SEGMENT_CODES.includes(error.code) || requested === undefined || requested.request !== request) return;
+    requested.failure = error;
     // dash.js now asks another server if the manifest names one.
     setTimeout(() => this.#failIfDry());
   }
 
   /** Ends playback if it has reached a lost segment. */
   #failIfDry(): void {
-    const [error] = this.#lost.values();
-    if (error !== undefined && bufferAhead(this.#video) < DRY_BUFFER_S) this.#reportDashError(error, 'network');
+    const lost = [...this.#requested.values()].find(({ failure }) => failure !== undefined);
+    if (lost?.failure !== undefined && bufferAhead(this.#video) < DRY_BUFFER_S)
+      this.#reportDashError(lost.failure, 'network');
   }
 
   #reportDashError({ message, data }: DashError, kind: ReasonKind | null): void {

@@ -78,6 +78,22 @@ describe('dash.js', { skip, concurrency: 2 }, () => {
     });
   }
 
+  test('missing segment index of a level that is not played does not end the session', async () => {
+    await visit(async (page, server) => {
+      const manifest = await readFile(join(folder, 'manifest.mpd'), 'utf8');
+      const level = `<Representation id="2" mimeType="video/mp4" codecs="avc1.42c01e" bandwidth="${Number.MAX_SAFE_INTEGER}">
+        <BaseURL>gone.mp4</BaseURL>
+        <SegmentBase indexRange="800-999"><Initialization range="0-799"/></SegmentBase>
+      </Representation>`;
+      const short = manifest.replace('"PT12.0S"', '"PT3S"').replace('</AdaptationSet>', `${level}$&`);
+      server.put('/video/indexed.mpd', 'application/dash+xml', short);
+      await play(page, server, '/video/indexed.mpd', { rule: 'throughput' });
+      const session = await postedSession(page, server);
+      assert.deepEqual([session.state, session.errors.length], ['finished', 1]);
+      assert.match(session.errors[0]?.message ?? '', /gone\.mp4 is not available$/);
+    });
+  });
+
   test('jump to the end of the video over a late last segment is no seek of the viewer', async () => {
     await visit(async (page, server) => {
       const manifest = await readFile(join(folder, 'manifest.mpd'), 'utf8');
