@@ -121,6 +121,26 @@ test('segments of several periods with the same numbers are no copies of each ot
   assert.deepEqual(switches, [{ segment: 0, from_level: 0, to_level: 1, position_s: 6 }]);
 });
 
+test('segment that extends beyond its period is played up to the next period', () => {
+  const at = (segment: number, level: number, position: number) => ({
+    ...loaded(segment, level, 100),
+    position,
+    duration: 4,
+  });
+  const first = [0, 4, 8].map((position, segment) => at(segment, 0, position));
+  const second = [10, 14, 18].map((position, segment) => at(segment, 1, position));
+  const spans = [
+    span('loading', 0, 250, 0, 0),
+    span('playing', 250, 11_250, 0, 11),
+    span('stalled', 11_250, 12_250, 11, 11),
+    span('playing', 12_250, 21_250, 11, 20),
+  ];
+  const log = { ...EMPTY_LOG, segments: [...first, ...second] };
+  const { kpis, switches } = buildRecord(HEADER, START, spans, true, log);
+  assert.equal(kpis.mean_bitrate_kbps, 1750);
+  assert.deepEqual(switches, [{ segment: 0, from_level: 0, to_level: 1, position_s: 10 }]);
+});
+
 test('reports after the end of the video are left out of the record', () => {
   const end = Math.max(...SPANS.map((span) => span.end));
   const sample = { buffer: 0, kbps: null, position: 6, level: 0 };
