@@ -180,7 +180,9 @@ export interface LoadedMedia {
 /** A loaded video segment. */
 export interface LoadedSegment extends LoadedMedia {
   readonly segment: number;
+  /** Index in the levels of the segment's period. */
   readonly level: number;
+  readonly quality: QualityLevel;
   readonly bytes: number;
   readonly asked: number;
   readonly firstByte: number;

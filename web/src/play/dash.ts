@@ -191,6 +191,7 @@ export class DashPlayback implements Playback {
     this.#listener.onSegment({
       segment: request.index,
       level,
+      quality: qualityLevel(representation),
       bitrateKbps: representation.bandwidth / 1000,
       bytes: request.bytesTotal || request.bytesLoaded,
       position: request.startTime,

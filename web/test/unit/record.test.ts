@@ -40,6 +40,8 @@ const HEADER: SessionHeader = {
   extra: {},
 };
 
+const NO_QUALITY = { bitrate_kbps: 0, codec: null, fps: null, width: null, height: null };
+
 const EMPTY_LOG: PlayerLog = { segments: [], abandoned: [], audio: [], switches: [], samples: [], errors: [] };
 
 /** Start of the session (ms). */
@@ -50,11 +52,13 @@ function span(phase: Span['phase'], start: number, end: number, from: number, to
 }
 
 function loaded(segment: number, level: number, arrived: number): LoadedSegment {
-  const bitrateKbps = HEADER.video.levels[level]?.bitrate_kbps ?? 0;
+  const quality = HEADER.video.levels[level] ?? NO_QUALITY;
+  const bitrateKbps = quality.bitrate_kbps;
   const times = { asked: START + arrived - 250, firstByte: START + arrived - 200, arrived: START + arrived };
   return {
     segment,
     level,
+    quality,
     bitrateKbps,
     bytes: bitrateKbps * 375,
     position: segment * 3,
@@ -212,7 +216,19 @@ test('P.1203 input has the segments played, with bitrates from their sizes', () 
     [0, 0.25],
     [3, 1],
   ]);
-  assert.equal(sessionToP1203({ ...session, video: { ...session.video, levels: [] } }, SPANS, SEGMENTS), null);
+});
+
+test('P.1203 input has the quality of each segment in its own period', () => {
+  const [segment] = SEGMENTS;
+  assert.ok(segment !== undefined);
+  const session = buildRecord(HEADER, START, SPANS, true, { ...EMPTY_LOG, segments: [segment] });
+  const quality = { ...segment.quality, codec: 'h265', width: 960, height: 540 };
+  const input = sessionToP1203(session, SPANS, [{ ...segment, quality }]);
+  assert.deepEqual(
+    input?.I13.segments.map(({ codec, resolution }) => [codec, resolution]),
+    [['h265', '960x540']],
+  );
+  assert.equal(sessionToP1203(session, SPANS, [{ ...segment, quality: NO_QUALITY }]), null);
 });
 
 test('audio of the record and of P.1203 is the audio played, each part once', () => {
