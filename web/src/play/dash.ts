@@ -219,7 +219,7 @@ export class DashPlayback implements Playback {
   #onFragmentAbandoned({ request }: { request: Request }): void {
     this.#inFlight.remove(request);
     const { representation } = request;
-    if (request.mediaType !== 'video' || representation === undefined) return;
+    if (request.type !== 'MediaSegment' || request.mediaType !== 'video' || representation === undefined) return;
     const level = this.#levelOf(representation);
     if (level < 0) return;
     const now = readClocks();
