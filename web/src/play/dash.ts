@@ -79,8 +79,9 @@ export class DashPlayback implements Playback {
     this.#player.updateSettings(playerSettings(options));
     this.#subscribe();
     video.addEventListener('error', this.#onMediaError);
-    video.addEventListener('waiting', this.#onWaiting);
     this.#stopObserving = observeMedia(video, listener, () => this.#gapJumps.update(video));
+    // After `observeMedia`, which reports the stall that may end the session here.
+    video.addEventListener('waiting', this.#onWaiting);
     this.#player.initialize(video, url, true);
   }
 

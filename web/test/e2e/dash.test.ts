@@ -72,6 +72,7 @@ describe('dash.js', { skip, concurrency: 2 }, () => {
           [segment, 404, false],
           [segment, 404, true],
         ]);
+        assert.equal(session.stalls.length, playedS > 0 ? 1 : 0);
         assert.ok(Math.abs(session.played_s - playedS) < 0.3, `${session.played_s} of ${playedS} s`);
         assert.match(await page.getByRole('alert').innerText(), /Playback failed/);
       });
