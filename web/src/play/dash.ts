@@ -53,6 +53,9 @@ const SEGMENT_CODES: readonly (number | undefined)[] = [27, 28];
 /** Buffer with which playback may stand still (s): dash.js's `gaps.threshold`. */
 const DRY_BUFFER_S = 0.3;
 
+/** Maximum by which the duration in a manifest may exceed the video (s). */
+const EMPTY_REST_S = 0.1;
+
 export class DashPlayback implements Playback {
   readonly kind = 'dash';
   readonly #video: HTMLVideoElement;
@@ -66,6 +69,8 @@ export class DashPlayback implements Playback {
   readonly #inFlight = new InFlight();
   /** By media type, the segment that dash.js requested last, and its failure. */
   readonly #requested = new Map<string, { readonly request: Request; failure?: DashError }>();
+  /** The manifest claims a rest at the end of the video that does not exist. */
+  #isRestEmpty = false;
   /** Representation on the screen, and its level. */
   #shown: { readonly representation: Representation; readonly level: number } | undefined;
   /** Arrival of the last segment, on the clock of `performance.now()`. */
@@ -79,7 +84,12 @@ export class DashPlayback implements Playback {
     this.#player.updateSettings(playerSettings(options));
     this.#subscribe();
     video.addEventListener('error', this.#onMediaError);
-    this.#stopObserving = observeMedia(video, listener, () => this.#gapJumps.update(video));
+    this.#stopObserving = observeMedia(
+      video,
+      listener,
+      () => this.#gapJumps.update(video),
+      () => video.ended || this.#waitsForEmptyRest(),
+    );
     // After `observeMedia`, which reports the stall that may end the session here.
     video.addEventListener('waiting', this.#onWaiting);
     this.#player.initialize(video, url, true);
@@ -249,6 +259,10 @@ export class DashPlayback implements Playback {
     const requested = this.#requested.get(request?.mediaType ?? '');
     // dash.js plays on without the segment index of a level.
     if (!SEGMENT_CODES.includes(error.code) || requested === undefined || requested.request !== request) return;
+    if (requested.request.startTime > this.#video.duration - EMPTY_REST_S) {
+      this.#isRestEmpty = true;
+      return;
+    }
     requested.failure = error;
     // dash.js now asks another server if the manifest names one.
     setTimeout(() => this.#failIfDry());
@@ -259,6 +273,12 @@ export class DashPlayback implements Playback {
     const lost = [...this.#requested.values()].find(({ failure }) => failure !== undefined);
     if (lost?.failure !== undefined && bufferAhead(this.#video) < DRY_BUFFER_S)
       this.#reportDashError(lost.failure, 'network');
+  }
+
+  #waitsForEmptyRest(): boolean {
+    const { currentTime, duration, readyState } = this.#video;
+    const isNearEnd = duration - currentTime < EMPTY_REST_S + DRY_BUFFER_S;
+    return this.#isRestEmpty && isNearEnd && readyState < HTMLMediaElement.HAVE_FUTURE_DATA;
   }
 
   #reportDashError({ message, data }: DashError, kind: ReasonKind | null): void {

@@ -95,6 +95,22 @@ describe('dash.js', { skip, concurrency: 2 }, () => {
     });
   });
 
+  test('video whose manifest claims a rest without video is finished', async () => {
+    await visit(async (page, server) => {
+      const manifest = await readFile(join(folder, 'manifest.mpd'), 'utf8');
+      server.put('/video/rest.mpd', 'application/dash+xml', manifest.replace('"PT12.0S"', '"PT4.06S"'));
+      await page.route(/chunk-stream\d-00005\.m4s\?/, (route) => route.fulfill({ status: 404 }));
+      await play(page, server, '/video/rest.mpd');
+      const session = await postedSession(page, server);
+      assert.deepEqual([session.state, session.seeks], ['finished', []]);
+      assert.deepEqual(
+        session.errors.map(({ segment, status, fatal }) => [segment, status, fatal]),
+        [[4, 404, false]],
+      );
+      assert.ok(Math.abs(session.played_s - 4) < 0.3, `${session.played_s} s`);
+    });
+  });
+
   test('jump to the end of the video over a late last segment is no seek of the viewer', async () => {
     await visit(async (page, server) => {
       const manifest = await readFile(join(folder, 'manifest.mpd'), 'utf8');
