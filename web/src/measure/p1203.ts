@@ -88,9 +88,7 @@ export function sessionToP1203(
 ): P1203 | null {
   const video: PlayedVideo[] = [];
   for (const { segment, duration } of playedSegments(spans, segments)) {
-    const level = session.video.levels[segment.level];
-    if (level === undefined) return null;
-    const { codec, fps, width, height } = level;
+    const { codec, fps, width, height } = segment.quality;
     if (codec === null || fps === null || width === null || height === null) return null;
     const bitrate = segment.bytes / 125 / segment.duration;
     video.push({ duration, bitrate, codec, fps, width, height });

@@ -180,7 +180,9 @@ export interface LoadedMedia {
 /** A loaded video segment. */
 export interface LoadedSegment extends LoadedMedia {
   readonly segment: number;
+  /** Index in the levels of the segment's period. */
   readonly level: number;
+  readonly quality: QualityLevel;
   readonly bytes: number;
   readonly asked: number;
   readonly firstByte: number;
@@ -281,11 +283,13 @@ export function playedSegments<S extends LoadedMedia>(
   const played: PlayedSegment<S>[] = [];
   for (const span of spans) {
     if (span.phase !== 'playing') continue;
-    for (const copies of inOrder) {
+    for (const [index, copies] of inOrder.entries()) {
       const [first] = copies;
       if (first === undefined) continue;
+      // The last segment of a period may extend into the next period, which replaces it.
+      const next = inOrder[index + 1]?.[0]?.position ?? Number.POSITIVE_INFINITY;
       const from = Math.max(span.from, first.position);
-      const to = Math.min(span.to, first.position + first.duration);
+      const to = Math.min(span.to, first.position + first.duration, next);
       if (to - from < MIN_PLAYED_S) continue;
       const playedAt = span.start + (from - span.from) * 1000;
       const segment = copies.findLast((copy) => copy.arrived <= playedAt) ?? first;

@@ -53,6 +53,9 @@ const SEGMENT_CODES: readonly (number | undefined)[] = [27, 28];
 /** Buffer with which playback may stand still (s): dash.js's `gaps.threshold`. */
 const DRY_BUFFER_S = 0.3;
 
+/** Maximum by which the duration in a manifest may exceed the video (s). */
+const EMPTY_REST_S = 0.1;
+
 export class DashPlayback implements Playback {
   readonly kind = 'dash';
   readonly #video: HTMLVideoElement;
@@ -64,8 +67,10 @@ export class DashPlayback implements Playback {
   #segmentDuration: number | null = null;
   readonly #gapJumps = new GapJumps();
   readonly #inFlight = new InFlight();
-  /** By media type, the segment that failed last, until dash.js requests another. */
-  readonly #lost = new Map<string, DashError>();
+  /** By media type, the segment that dash.js requested last, and its failure. */
+  readonly #requested = new Map<string, { readonly request: Request; failure?: DashError }>();
+  /** The manifest claims a rest at the end of the video that does not exist. */
+  #isRestEmpty = false;
   /** Representation on the screen, and its level. */
   #shown: { readonly representation: Representation; readonly level: number } | undefined;
   /** Arrival of the last segment, on the clock of `performance.now()`. */
@@ -79,8 +84,14 @@ export class DashPlayback implements Playback {
     this.#player.updateSettings(playerSettings(options));
     this.#subscribe();
     video.addEventListener('error', this.#onMediaError);
+    this.#stopObserving = observeMedia(
+      video,
+      listener,
+      () => this.#gapJumps.update(video),
+      () => video.ended || this.#waitsForEmptyRest(),
+    );
+    // After `observeMedia`, which reports the stall that may end the session here.
     video.addEventListener('waiting', this.#onWaiting);
-    this.#stopObserving = observeMedia(video, listener, () => this.#gapJumps.update(video));
     this.#player.initialize(video, url, true);
   }
 
@@ -168,7 +179,8 @@ export class DashPlayback implements Playback {
   }
 
   #onFragmentProgress({ request }: { request: Request }): void {
-    this.#lost.delete(request.mediaType);
+    const { mediaType } = request;
+    if (mediaType === 'video' || mediaType === 'audio') this.#requested.set(mediaType, { request });
     if (request.type === 'MediaSegment') this.#inFlight.update(request);
   }
 
@@ -190,6 +202,7 @@ export class DashPlayback implements Playback {
     this.#listener.onSegment({
       segment: request.index,
       level,
+      quality: qualityLevel(representation),
       bitrateKbps: representation.bandwidth / 1000,
       bytes: request.bytesTotal || request.bytesLoaded,
       position: request.startTime,
@@ -217,7 +230,7 @@ export class DashPlayback implements Playback {
   #onFragmentAbandoned({ request }: { request: Request }): void {
     this.#inFlight.remove(request);
     const { representation } = request;
-    if (request.mediaType !== 'video' || representation === undefined) return;
+    if (request.type !== 'MediaSegment' || request.mediaType !== 'video' || representation === undefined) return;
     const level = this.#levelOf(representation);
     if (level < 0) return;
     const now = readClocks();
@@ -242,17 +255,30 @@ export class DashPlayback implements Playback {
       return;
     }
     this.#reportDashError(error, FATAL_CODES.get(error.code ?? 0) ?? null);
-    const mediaType = error.data?.request?.mediaType;
-    if (!SEGMENT_CODES.includes(error.code) || (mediaType !== 'video' && mediaType !== 'audio')) return;
-    this.#lost.set(mediaType, error);
+    const request = error.data?.request;
+    const requested = this.#requested.get(request?.mediaType ?? '');
+    // dash.js plays on without the segment index of a level.
+    if (!SEGMENT_CODES.includes(error.code) || requested === undefined || requested.request !== request) return;
+    if (requested.request.startTime > this.#video.duration - EMPTY_REST_S) {
+      this.#isRestEmpty = true;
+      return;
+    }
+    requested.failure = error;
     // dash.js now asks another server if the manifest names one.
     setTimeout(() => this.#failIfDry());
   }
 
   /** Ends playback if it has reached a lost segment. */
   #failIfDry(): void {
-    const [error] = this.#lost.values();
-    if (error !== undefined && bufferAhead(this.#video) < DRY_BUFFER_S) this.#reportDashError(error, 'network');
+    const lost = [...this.#requested.values()].find(({ failure }) => failure !== undefined);
+    if (lost?.failure !== undefined && bufferAhead(this.#video) < DRY_BUFFER_S)
+      this.#reportDashError(lost.failure, 'network');
+  }
+
+  #waitsForEmptyRest(): boolean {
+    const { currentTime, duration, readyState } = this.#video;
+    const isNearEnd = duration - currentTime < EMPTY_REST_S + DRY_BUFFER_S;
+    return this.#isRestEmpty && isNearEnd && readyState < HTMLMediaElement.HAVE_FUTURE_DATA;
   }
 
   #reportDashError({ message, data }: DashError, kind: ReasonKind | null): void {

@@ -23,13 +23,15 @@ const EVENTS = [
  *
  * @param isInternalSeek returns true during a seek by the player itself, over a gap in the video;
  *   such a seek is part of the surrounding wait
+ * @param isEnded returns true at the end of the video
  */
 export function observeMedia(
   media: HTMLVideoElement,
   listener: PlayerListener,
   isInternalSeek = () => false,
+  isEnded = () => media.ended,
 ): () => void {
-  const report = () => listener.onState(readState(media, isInternalSeek()));
+  const report = () => listener.onState(readState(media, isInternalSeek(), isEnded()));
   for (const event of EVENTS) media.addEventListener(event, report);
   let refreshed = performance.now();
   let refresh = requestAnimationFrame(function onRefresh() {
@@ -57,7 +59,7 @@ export function observeMedia(
   };
 }
 
-function readState(media: HTMLMediaElement, isInternalSeek: boolean): PlayerState {
+function readState(media: HTMLMediaElement, isInternalSeek: boolean, ended: boolean): PlayerState {
   return {
     at: performance.now(),
     position: media.currentTime,
@@ -65,7 +67,7 @@ function readState(media: HTMLMediaElement, isInternalSeek: boolean): PlayerStat
     paused: media.paused,
     seeking: media.seeking && !isInternalSeek,
     ready: media.readyState >= HTMLMediaElement.HAVE_FUTURE_DATA && !media.seeking,
-    ended: media.ended,
+    ended,
   };
 }
 

@@ -40,6 +40,8 @@ const HEADER: SessionHeader = {
   extra: {},
 };
 
+const NO_QUALITY = { bitrate_kbps: 0, codec: null, fps: null, width: null, height: null };
+
 const EMPTY_LOG: PlayerLog = { segments: [], abandoned: [], audio: [], switches: [], samples: [], errors: [] };
 
 /** Start of the session (ms). */
@@ -50,11 +52,13 @@ function span(phase: Span['phase'], start: number, end: number, from: number, to
 }
 
 function loaded(segment: number, level: number, arrived: number): LoadedSegment {
-  const bitrateKbps = HEADER.video.levels[level]?.bitrate_kbps ?? 0;
+  const quality = HEADER.video.levels[level] ?? NO_QUALITY;
+  const bitrateKbps = quality.bitrate_kbps;
   const times = { asked: START + arrived - 250, firstByte: START + arrived - 200, arrived: START + arrived };
   return {
     segment,
     level,
+    quality,
     bitrateKbps,
     bytes: bitrateKbps * 375,
     position: segment * 3,
@@ -119,6 +123,26 @@ test('segments of several periods with the same numbers are no copies of each ot
   const { kpis, switches } = buildRecord(HEADER, START, spans, true, { ...EMPTY_LOG, segments });
   assert.deepEqual([kpis.mean_bitrate_kbps, kpis.linear], [1750, 2 * (1 + 2.5) - 1.5]);
   assert.deepEqual(switches, [{ segment: 0, from_level: 0, to_level: 1, position_s: 6 }]);
+});
+
+test('segment that extends beyond its period is played up to the next period', () => {
+  const at = (segment: number, level: number, position: number) => ({
+    ...loaded(segment, level, 100),
+    position,
+    duration: 4,
+  });
+  const first = [0, 4, 8].map((position, segment) => at(segment, 0, position));
+  const second = [10, 14, 18].map((position, segment) => at(segment, 1, position));
+  const spans = [
+    span('loading', 0, 250, 0, 0),
+    span('playing', 250, 11_250, 0, 11),
+    span('stalled', 11_250, 12_250, 11, 11),
+    span('playing', 12_250, 21_250, 11, 20),
+  ];
+  const log = { ...EMPTY_LOG, segments: [...first, ...second] };
+  const { kpis, switches } = buildRecord(HEADER, START, spans, true, log);
+  assert.equal(kpis.mean_bitrate_kbps, 1750);
+  assert.deepEqual(switches, [{ segment: 0, from_level: 0, to_level: 1, position_s: 10 }]);
 });
 
 test('reports after the end of the video are left out of the record', () => {
@@ -192,7 +216,19 @@ test('P.1203 input has the segments played, with bitrates from their sizes', () 
     [0, 0.25],
     [3, 1],
   ]);
-  assert.equal(sessionToP1203({ ...session, video: { ...session.video, levels: [] } }, SPANS, SEGMENTS), null);
+});
+
+test('P.1203 input has the quality of each segment in its own period', () => {
+  const [segment] = SEGMENTS;
+  assert.ok(segment !== undefined);
+  const session = buildRecord(HEADER, START, SPANS, true, { ...EMPTY_LOG, segments: [segment] });
+  const quality = { ...segment.quality, codec: 'h265', width: 960, height: 540 };
+  const input = sessionToP1203(session, SPANS, [{ ...segment, quality }]);
+  assert.deepEqual(
+    input?.I13.segments.map(({ codec, resolution }) => [codec, resolution]),
+    [['h265', '960x540']],
+  );
+  assert.equal(sessionToP1203(session, SPANS, [{ ...segment, quality: NO_QUALITY }]), null);
 });
 
 test('audio of the record and of P.1203 is the audio played, each part once', () => {
