@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -100,19 +99,19 @@ def test_killed_worker_costs_only_its_batch(client: Any, expected: str, tmp_path
 
 
 def test_results_lost_with_their_worker_are_computed_again(client: Any, expected: str, tmp_path: Path) -> None:
-    statuses: set[str] = set()
+    lost: list[str] = []
 
     def kill(share: float) -> None:
-        if share > 0.2 and not statuses:
+        if share > 0.2 and not lost:
             wait_until(lambda: all(state.status == "finished" for state in client.futures.values()))
-            os.kill(min(client.run(os.getpid).values()), signal.SIGKILL)
-            # Returns as soon as the client knows of the loss: the results are not there again by then.
-            deadline = time.monotonic() + 10
-            while "lost" not in statuses and time.monotonic() < deadline:
-                statuses.update(state.status for state in list(client.futures.values()))
+            pids = client.run(os.getpid)
+            worker = min(pids, key=lambda address: pids[address])
+            lost.extend(client.has_what()[worker])
+            os.kill(pids[worker], signal.SIGKILL)
+            wait_until(lambda: worker not in client.scheduler_info()["workers"])
 
     small_sweep(tmp_path, client=client, batch_s=BATCH_S, progress=kill)
-    assert "lost" in statuses and digest(tmp_path) == expected
+    assert any(key.startswith("tandem-batch") for key in lost) and digest(tmp_path) == expected
 
 
 def test_sweep_goes_on_after_the_scheduler_went_away(expected: str, tmp_path: Path) -> None:
