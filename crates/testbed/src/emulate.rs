@@ -255,7 +255,7 @@ impl Emulation<'_> {
         // The bytes that reached the applications are unknown.
         outcome.device.efficiency_mbit_per_j = None;
         let priorities_heard = controller.monitor.priorities_heard(controller.topology)?;
-        let server_lacks_udp = relay.is_some() && has_udp(&controller.topology.server, |_| true)?;
+        let server_lacks_udp = relay.is_some() && has_udp(&controller.topology.server)?;
         let (lateness, delays) = {
             let (network, _) = controller.shared.lock();
             (network.lateness().clone(), delays(controller.experiment, &network))
@@ -413,14 +413,17 @@ fn start_server(
 /// program. Within [`LOOKUP_TIME`] a UDP socket at a port that the kernel chose may be that of a
 /// name lookup.
 fn has_listener(host: &Namespace, elapsed: time::Duration) -> Result<bool, Error> {
-    let has_tcp = host.run(|| Ok::<_, Error>(has_server(["tcp", "tcp6"], TCP_LISTEN, |_| true)))?;
-    let chosen = host.run(|| Ok::<_, Error>(chosen_ports()))?;
-    Ok(has_tcp || has_udp(host, |port| elapsed > LOOKUP_TIME || !chosen.contains(&port))?)
+    host.run(|| {
+        let chosen = chosen_ports();
+        let is_own = |port| elapsed > LOOKUP_TIME || !chosen.contains(&port);
+        Ok(has_server(["tcp", "tcp6"], TCP_LISTEN, |_| true)
+            || has_server(["udp", "udp6"], UDP_UNCONNECTED, is_own))
+    })
 }
 
-/// True if a UDP socket of the host has no peer, and a port that `is_own` accepts.
-fn has_udp(host: &Namespace, is_own: impl Fn(u16) -> bool + Send) -> Result<bool, Error> {
-    host.run(|| Ok(has_server(["udp", "udp6"], UDP_UNCONNECTED, is_own)))
+/// True if a UDP socket of the host has no peer.
+fn has_udp(host: &Namespace) -> Result<bool, Error> {
+    host.run(|| Ok(has_server(["udp", "udp6"], UDP_UNCONNECTED, |_| true)))
 }
 
 /// True if a socket of the present namespace is in this state, at a port that `is_own` accepts.
