@@ -1,7 +1,7 @@
 //! Makes the description of a sweep from a scenario and varied keys, and checks every value.
 
 use crate::columns::outcomes_of;
-use crate::spec::{Design, Outcome, PolicyText, ScenarioText, Spec};
+use crate::spec::{Design, Outcome, PolicyText, ScenarioText, Spec, VERSION};
 use crate::sweep::{apply, first_setting, invalid_setting};
 use crate::{Axis, Sweep, SweepError};
 use experiments::run::prepare;
@@ -38,7 +38,7 @@ impl Sweep {
         let scenario = ScenarioText { name, text, files: BTreeMap::new() };
         let first_seed = apply(&scenario, &[], &files)?.experiment.seed.get();
         let mut spec = Spec {
-            tandem: env!("CARGO_PKG_VERSION").to_owned(),
+            tandem: VERSION.to_owned(),
             scenario,
             design,
             axes: Vec::new(),

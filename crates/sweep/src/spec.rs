@@ -5,6 +5,10 @@ use scenario::InputFile;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+/// Version of Tandem. After a `+` follows a hash of the simulator's sources, if they were built from
+/// the workspace: builds between two releases may simulate differently.
+pub(crate) const VERSION: &str = env!("TANDEM_VERSION");
+
 /// Number of hexadecimal digits of a sweep's id.
 const ID_DIGITS: usize = 12;
 
@@ -13,7 +17,7 @@ const ID_DIGITS: usize = 12;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
-    /// Version of Tandem: another one may simulate differently.
+    /// Version of Tandem, with a hash of its sources: another one may simulate differently.
     pub tandem: String,
     /// The scenario.
     pub scenario: ScenarioText,
@@ -119,7 +123,7 @@ impl Spec {
     /// Names of the members in which another sweep differs, for messages.
     pub fn differences(&self, other: &Self) -> Vec<&'static str> {
         let differs = [
-            (self.tandem != other.tandem, "version of tandem"),
+            (self.tandem != other.tandem, "version or sources of tandem"),
             (self.scenario.text != other.scenario.text, "scenario"),
             (self.scenario.files != other.scenario.files, "files of the scenario"),
             (self.design != other.design, "design"),

@@ -5,7 +5,7 @@
 
 use crate::columns::Columns;
 use crate::hypercube::Strata;
-use crate::spec::{Design, PolicyText, ScenarioText, Spec};
+use crate::spec::{Design, PolicyText, ScenarioText, Spec, VERSION};
 use crate::value::unquoted;
 use crate::{Axis, SweepError, Values, columns};
 use arrow_schema::SchemaRef;
@@ -61,10 +61,9 @@ impl Sweep {
     /// Axes that do not fit the design, an unknown policy, another version of Tandem, or more than
     /// 10^12 runs.
     pub fn new(spec: Spec) -> Result<Self, SweepError> {
-        let version = env!("CARGO_PKG_VERSION");
-        if spec.tandem != version {
+        if spec.tandem != VERSION {
             return Err(SweepError::invalid(
-                format!("the sweep was begun by tandem {}, and this is tandem {version}", spec.tandem),
+                format!("the sweep was begun by tandem {}, and this is tandem {VERSION}", spec.tandem),
                 "finish it with that version, or begin another sweep",
             ));
         }

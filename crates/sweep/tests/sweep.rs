@@ -313,6 +313,24 @@ fn other_version_of_the_program_is_refused() {
     assert!(Sweep::from_json("{}").is_err() && Sweep::from_json("[").is_err());
 }
 
+#[test]
+fn sweep_of_other_sources_is_not_gone_on_with() {
+    let sweep = grid();
+    let version = sweep.spec().tandem.clone();
+    let (number, sources) = version.split_once('+').expect("tests are built in the workspace");
+    assert!(sources.len() == 12 && sources.bytes().all(|byte| byte.is_ascii_hexdigit()), "{version}");
+    let folder = tempfile::tempdir().unwrap();
+    drop(Directory::open(folder.path(), &sweep).unwrap());
+    let file = folder.path().join("sweep.json");
+    let description = std::fs::read_to_string(&file).unwrap();
+    let other = format!("{number}+000000000000");
+    std::fs::write(&file, description.replace(&version, &other)).unwrap();
+    let error = Directory::open(folder.path(), &sweep).unwrap_err();
+    assert!(error.to_string().ends_with("different version or sources of tandem"), "{error}");
+    let hint = error.hint();
+    assert!(hint.contains(&other) && hint.contains(&version), "{hint}");
+}
+
 fn run(sweep: &Sweep, directory: &Directory, jobs: usize, stop_after: u64) -> bool {
     let stop = AtomicBool::new(false);
     let progress = |done| stop.store(done >= stop_after, Ordering::Relaxed);
