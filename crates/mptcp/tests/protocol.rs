@@ -190,6 +190,21 @@ fn mp_prio_moves_traffic_to_and_from_a_backup() {
 }
 
 #[test]
+fn path_that_opens_the_connection_can_be_a_backup() {
+    for set_during_handshake in [false, true] {
+        let mut pair = Pair::new(1, Config::default(), two_paths()).keep_trace();
+        pair.to_write[SERVER] = 4_000_000_000;
+        assert!(pair.ends[CLIENT].open(pair.now, PathId(0), !set_during_handshake));
+        pair.ends[CLIENT].set_priority(PathId(0), true);
+        pair.settle();
+        pair.run_until(Instant::from_secs(1));
+        assert!(pair.saw(SERVER, &Event::Priority(PathId(0), true)), "{:?}", pair.events);
+        pair.run_until(Instant::from_secs(3));
+        assert_eq!(pair.carried(SERVER, 0, Instant::from_secs(2), Instant::from_secs(3)), 0);
+    }
+}
+
+#[test]
 fn transfer_survives_the_death_of_a_path() {
     let mut paths = two_paths();
     paths[0].outages.push((Instant::from_millis(300), Instant::from_secs(1000)));

@@ -24,9 +24,15 @@ impl<P: Payload> Endpoint<P> {
         }
         subflow.set_local_backup(backup);
         if self.handshake.is_mptcp() {
-            subflow.queue_signal(MptcpSignal::Priority { backup, address_id: None });
-            self.transmit_pending = true;
+            self.signal_priority(path.index());
         }
+    }
+
+    /// Tells the peer whether a subflow is a backup (MP_PRIO).
+    pub(super) fn signal_priority(&mut self, i: usize) {
+        let backup = self.subflows[i].is_local_backup();
+        self.subflows[i].queue_signal(MptcpSignal::Priority { backup, address_id: None });
+        self.transmit_pending = true;
     }
 
     /// Sets the identifier of this end's address over `path`. The answer to a join names it (RFC

@@ -175,6 +175,10 @@ impl<P: Payload> Endpoint<P> {
         if joined {
             self.fallback.on_join_confirmed();
         } else {
+            if self.handshake.is_mptcp() && self.subflows[i].is_local_backup() {
+                // MP_CAPABLE has no flag for it, as MP_JOIN has.
+                self.signal_priority(i);
+            }
             self.on_established(now, i);
         }
         self.transmit_pending = true;
