@@ -69,8 +69,7 @@ fn needed_crates(workspace: &Path, manifest: &str) -> io::Result<BTreeSet<String
 
 /// All files of a folder and its folders in the order of their names, without snapshots of tests.
 fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    let mut entries =
-        fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>()?;
+    let mut entries = fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>()?;
     entries.sort();
     let mut all = Vec::new();
     for entry in entries {

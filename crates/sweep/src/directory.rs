@@ -256,10 +256,9 @@ fn check_same(path: &Path, found: &Spec, wanted: &Spec) -> Result<(), SweepError
         "give the same command as before to go on with it, or name another directory".to_owned()
     } else {
         let (begun_by, this) = (&found.tandem, &wanted.tandem);
-        format!("tandem {begun_by} began it, and this is {this}: go on with that one, or name another directory")
+        format!(
+            "tandem {begun_by} began it, and this is {this}: go on with that one, or name another directory"
+        )
     };
-    Err(SweepError::invalid(
-        format!("{} holds another sweep: different {differences}", path.display()),
-        hint,
-    ))
+    Err(SweepError::invalid(format!("{} holds another sweep: different {differences}", path.display()), hint))
 }
