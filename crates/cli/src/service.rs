@@ -57,6 +57,12 @@ impl ServiceManager {
     pub(crate) fn stopping() {
         notify(&[NotifyState::Stopping]);
     }
+
+    /// Reports that the daemon ends within a time that may exceed the `TimeoutStopSec` of its unit.
+    pub(crate) fn stopping_within(time: Duration) {
+        let micros = u32::try_from(time.as_micros()).unwrap_or(u32::MAX);
+        notify(&[NotifyState::Stopping, NotifyState::ExtendTimeoutUsec(micros)]);
+    }
 }
 
 fn notify(state: &[NotifyState<'_>]) {

@@ -196,28 +196,36 @@ impl Dialer {
     /// resolved addresses, or with an upstream that resolves names, to what is known before.
     pub(crate) async fn connect(&self, config: &Config, ask: Ask<'_>) -> Result<Connected, ConnectError> {
         let deadline = Instant::now() + config.timeouts.connect;
-        let work = async {
-            match &config.upstream {
-                None => {
-                    let allowed = self.permitted_addresses(config, ask).await?;
-                    let transport = self.transport(config, ask.protocol, ask.client);
-                    let Dialed { stream, registration } = connect_first(&allowed, &transport).await?;
-                    Ok(Connected { stream: Stream::Tcp(stream), early_data: Vec::new(), registration })
-                }
-                Some(upstream) if upstream.speak == UpstreamProtocol::Convert => {
-                    let peers = self.permitted_addresses(config, ask).await?;
-                    upstream::connect_by_convert((self, config), upstream, ask, peers).await
-                }
-                Some(upstream) => {
-                    config
-                        .destinations
-                        .check_unresolved(ask.destination, &self.own)
-                        .map_err(ConnectError::Refused)?;
-                    upstream::connect_by_http((self, config), upstream, ask).await
-                }
-            }
+        let lookup = async || {
+            let found = timeout_at(deadline, self.permitted_addresses(config, ask)).await;
+            found.unwrap_or(Err(ConnectError::Unanswered))
         };
-        timeout_at(deadline, work).await.unwrap_or(Err(ConnectError::TimedOut))
+        let late_upstream = |_| {
+            let reason = "no answer in time".to_owned();
+            Err(ConnectError::Upstream(Refusal::new(Cause::ConnectionTimeout, reason)))
+        };
+        match &config.upstream {
+            None => {
+                let allowed = lookup().await?;
+                let transport = self.transport(config, ask.protocol, ask.client);
+                let dialed = timeout_at(deadline, connect_first(&allowed, &transport)).await;
+                let Dialed { stream, registration } = dialed.map_err(|_| ConnectError::TimedOut)??;
+                Ok(Connected { stream: Stream::Tcp(stream), early_data: Vec::new(), registration })
+            }
+            Some(upstream) if upstream.speak == UpstreamProtocol::Convert => {
+                let peers = lookup().await?;
+                let work = upstream::connect_by_convert((self, config), upstream, ask, peers);
+                timeout_at(deadline, work).await.unwrap_or_else(late_upstream)
+            }
+            Some(upstream) => {
+                config
+                    .destinations
+                    .check_unresolved(ask.destination, &self.own)
+                    .map_err(ConnectError::Refused)?;
+                let work = upstream::connect_by_http((self, config), upstream, ask);
+                timeout_at(deadline, work).await.unwrap_or_else(late_upstream)
+            }
+        }
     }
 
     /// Resolves a destination. Address families alternate, beginning with IPv6 (RFC 8305, section 4).

@@ -34,6 +34,8 @@ struct Entry {
     /// `None` keeps only the number of failures, for the next entry in its place.
     client: Option<IpAddr>,
     failures: u32,
+    /// Those of `failures` whose attempts are being verified. They are failures until they succeed.
+    pending: u32,
     /// Time of the last failure.
     at: Instant,
     /// The first attempt of a client that took another's place is being verified. Its further
@@ -46,8 +48,10 @@ impl Entry {
         now.saturating_duration_since(self.at) >= FORGET_AFTER
     }
 
-    fn locked_until(&self) -> Instant {
-        self.at + wait_after(self.failures)
+    /// Remaining wait after a number of failures.
+    fn locked_for(&self, failures: u32, now: Instant) -> Option<Duration> {
+        let left = (self.at + wait_after(failures)).saturating_duration_since(now);
+        (!left.is_zero() && !self.is_first_attempt).then_some(left)
     }
 }
 
@@ -80,10 +84,18 @@ impl Charge {
 impl FailedLogins {
     /// Remaining time for which the address may not log in.
     pub(crate) fn locked_for(&self, client: IpAddr, now: Instant) -> Option<Duration> {
-        let entry =
-            self.sets.get(self.set(client))?.iter().flatten().find(|one| one.client == Some(client))?;
-        let left = entry.locked_until().saturating_duration_since(now);
-        (!left.is_zero() && !entry.is_first_attempt).then_some(left)
+        let entry = self.entry(client)?;
+        entry.locked_for(entry.failures, now)
+    }
+
+    /// As [`locked_for`](Self::locked_for), without attempts that are being verified.
+    pub(crate) fn surely_locked_for(&self, client: IpAddr, now: Instant) -> Option<Duration> {
+        let entry = self.entry(client)?;
+        entry.locked_for(entry.failures.saturating_sub(entry.pending), now)
+    }
+
+    fn entry(&self, client: IpAddr) -> Option<&Entry> {
+        self.sets.get(self.set(client))?.iter().flatten().find(|one| one.client == Some(client))
     }
 
     /// Counts an attempt as a failure, before its password is verified.
@@ -95,6 +107,7 @@ impl FailedLogins {
         let (entry, replaced) = place(&mut self.sets[set], client, now);
         let at_before = entry.at;
         entry.failures = entry.failures.saturating_add(1);
+        entry.pending = entry.pending.saturating_add(1);
         entry.at = now;
         entry.is_first_attempt = replaced.is_some();
         Charge { client, at_before, replaced, failures: entry.failures }
@@ -106,6 +119,7 @@ impl FailedLogins {
         let entries = self.sets.get_mut(set).into_iter().flatten().flatten();
         for entry in entries.filter(|one| one.client == Some(charge.client)) {
             entry.is_first_attempt = false;
+            entry.pending = entry.pending.saturating_sub(1);
         }
     }
 
@@ -118,6 +132,7 @@ impl FailedLogins {
         let Some(index) = entries.iter().position(|one| has(one, charge.client)) else { return };
         let Some(entry) = &mut entries[index] else { return };
         entry.failures -= 1;
+        entry.pending = entry.pending.saturating_sub(1);
         entry.at = charge.at_before;
         let inherited = charge.replaced.map_or(0, |one| one.failures);
         if entry.failures <= inherited {
@@ -127,6 +142,7 @@ impl FailedLogins {
                 client: one.client.filter(|client| !is_elsewhere(client)),
                 // Its verification may have failed meanwhile.
                 is_first_attempt: false,
+                pending: 0,
                 ..one
             };
             entries[index] = charge.replaced.map(back);
@@ -151,7 +167,8 @@ fn place(set: &mut [Option<Entry>; WAYS], client: IpAddr, now: Instant) -> (&mut
     let kept = slot.filter(|entry| !entry.is_expired(now));
     let (failures, at) = kept.map_or((0, now), |entry| (entry.failures, entry.at));
     let replaced = kept.filter(|entry| entry.client != Some(client));
-    let entry = Entry { client: Some(client), failures, at, is_first_attempt: false };
+    let pending = if replaced.is_some() { 0 } else { kept.map_or(0, |entry| entry.pending) };
+    let entry = Entry { client: Some(client), failures, pending, at, is_first_attempt: false };
     (slot.insert(entry), replaced)
 }
 

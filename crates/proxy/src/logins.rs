@@ -111,8 +111,8 @@ impl Logins {
     /// Verifies a credential of a client, given by its address or prefix.
     pub(crate) async fn verify(&self, client: IpAddr, credential: &Credential) -> Verdict {
         // Before the search, so that its duration tells a locked-out client nothing.
-        if let Some(verdict) = self.lock_out(client) {
-            return verdict;
+        if let Some(wait) = self.failed().surely_locked_for(client, Instant::now()) {
+            return Verdict::LockedOut(wait);
         }
         let found = self.users.borrow().find(&credential.username);
         if let Some(verdict) = self.cached(client, credential, &found) {
@@ -242,6 +242,25 @@ mod tests {
         // 1000 hashes would take 20 s and more.
         assert!(start.elapsed() < Duration::from_secs(8), "{:?}", start.elapsed());
         assert_eq!(logins.failed().locked_for(client(1), Instant::now()), None);
+    }
+
+    #[tokio::test]
+    async fn attempt_under_way_locks_nobody_out() {
+        let logins = Arc::new(Logins::new(users("ann:right")));
+        for number in 0..4 {
+            let guess = credential(&format!("ann:{number}"));
+            assert!(matches!(logins.verify(client(1), &guess).await, Verdict::Unknown(_)));
+        }
+        let log_in = || {
+            let logins = Arc::clone(&logins);
+            async move { logins.verify(client(1), &credential("ann:right")).await }
+        };
+        let first = tokio::spawn(log_in());
+        while logins.failed().locked_for(client(1), Instant::now()).is_none() {
+            tokio::task::yield_now().await;
+        }
+        assert!(matches!(log_in().await, Verdict::Known(_)));
+        assert!(matches!(first.await.unwrap(), Verdict::Known(_)));
     }
 
     #[tokio::test]

@@ -2,7 +2,7 @@
 
 use core::fmt;
 use core::str::FromStr;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// IP network: an address prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,6 +12,10 @@ pub struct Network {
 }
 
 impl Network {
+    const ALL_V4: Self = Self { first: IpAddr::V4(Ipv4Addr::UNSPECIFIED), prefix: 0 };
+    /// Global unicast addresses (RFC 4291, section 2.4).
+    const PUBLIC_V6: Self = Self { first: IpAddr::V6(Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0)), prefix: 3 };
+
     /// Network of the first `prefix` bits of `address`; `None` if the prefix is too long or host
     /// bits are set.
     pub fn new(address: IpAddr, prefix: u8) -> Option<Self> {
@@ -58,9 +62,16 @@ impl Network {
         self.first.is_ipv4() == address.is_ipv4() && bits(address) & self.mask() == bits(self.first)
     }
 
-    /// Whether the network covers at least half of an address family and thus restricts no client.
-    pub const fn covers_half_or_more(&self) -> bool {
-        self.prefix <= 1
+    /// Share of the family's public addresses: of all of IPv4, of 2000::/3 of IPv6.
+    fn share(&self) -> f64 {
+        let public = if self.first.is_ipv4() { Self::ALL_V4 } else { Self::PUBLIC_V6 };
+        if self.covers(&public) {
+            1.0
+        } else if public.covers(self) {
+            f64::from(self.prefix - public.prefix).exp2().recip()
+        } else {
+            0.0
+        }
     }
 
     fn mask(&self) -> u128 {
@@ -69,6 +80,19 @@ impl Network {
         let all = u128::MAX >> (128 - width);
         all & !all.checked_shr(u32::from(self.prefix)).unwrap_or(0)
     }
+}
+
+/// Whether a list of networks keeps most clients out: it covers less than half of the public addresses of
+/// each family.
+pub(crate) fn restrict_clients(networks: &[Network]) -> bool {
+    // Networks are apart, or one covers the other.
+    let is_covered = |nth: usize, one: &Network| {
+        let mut others = networks.iter().enumerate();
+        others.any(|(other, network)| network.covers(one) && (network != one || other < nth))
+    };
+    let apart = networks.iter().enumerate().filter(|(nth, one)| !is_covered(*nth, one)).map(|(_, one)| one);
+    let (four, six): (Vec<&Network>, Vec<&Network>) = apart.partition(|one| one.first.is_ipv4());
+    [four, six].iter().all(|family| family.iter().map(|network| network.share()).sum::<f64>() < 0.5)
 }
 
 fn bits(address: IpAddr) -> u128 {
@@ -178,6 +202,29 @@ mod tests {
         assert!(holds("::/0", "ffff::") && holds("::1", "::1"));
         assert!(holds("10.0.0.0/8", "::ffff:10.1.2.3"), "IPv4 in IPv6 is IPv4");
         assert!(!holds("::/0", "::ffff:10.1.2.3"));
+    }
+
+    #[test]
+    fn lists_of_half_of_the_public_addresses_restrict_nobody() {
+        let restrict = |list: &str| {
+            let networks: Vec<Network> = list.split(' ').map(|one| one.parse().unwrap()).collect();
+            restrict_clients(&networks)
+        };
+        for list in [
+            "0.0.0.0/0",
+            "128.0.0.0/1",
+            "10.0.0.0/8 0.0.0.0/2 64.0.0.0/2",
+            "::/0",
+            "::/1",
+            "2000::/3",
+            "2000::/4",
+            "2000::/5 2800::/5 2001:db8::/32",
+        ] {
+            assert!(!restrict(list), "{list}");
+        }
+        for list in ["10.0.0.0/8", "0.0.0.0/2 0.0.0.0/2 0.0.0.0/3", "fc00::/7", "2000::/5 0.0.0.0/2"] {
+            assert!(restrict(list), "{list}");
+        }
     }
 
     #[test]

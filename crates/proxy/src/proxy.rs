@@ -133,6 +133,11 @@ impl Proxy {
         Ok(())
     }
 
+    /// Longest time that [`drain`](Self::drain) waits for connections.
+    pub fn drain_timeout(&self) -> Duration {
+        self.shared.config().timeouts.drain
+    }
+
     /// Stops accepting, closes idle HTTP connections and waits for the others up to the drain
     /// timeout. Returns whether all connections finished by themselves.
     pub fn drain(mut self) -> bool {

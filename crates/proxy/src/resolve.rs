@@ -10,19 +10,24 @@ use hickory_resolver::TokioResolver;
 use hickory_resolver::config::{ConnectionConfig, NameServerConfig, ResolverConfig};
 use hickory_resolver::net::runtime::TokioRuntimeProvider;
 use hickory_resolver::net::{DnsError, NetError};
+use hickory_resolver::proto::rr::RecordType;
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::Semaphore;
+use tokio::time::timeout;
 use tracing::warn;
 
 /// Files that configure resolution.
 const FILES: [&str; 2] = ["/etc/resolv.conf", "/etc/hosts"];
 /// Time between two looks at these files.
 const RELOAD_INTERVAL: Duration = Duration::from_secs(5);
-/// Addresses kept of an answer.
-const MAX_ADDRESSES: usize = 16;
+/// Addresses kept of each family.
+const MAX_ADDRESSES: usize = 8;
+/// Wait for the second family when the first has addresses (RFC 8305, section 3).
+const RESOLUTION_DELAY: Duration = Duration::from_millis(50);
 /// Names in the cache.
 const MAX_CACHED_NAMES: usize = 4096;
 /// Longest time in the cache, for an answer and for the absence of a name.
@@ -191,16 +196,55 @@ fn build(servers: &[SocketAddr]) -> Result<TokioResolver, NetError> {
     builder.build()
 }
 
-/// Asks for both address families. Absent names have no addresses.
+/// Addresses with their time in a cache. An absent name has none.
+type Found = (Vec<IpAddr>, Duration);
+
+/// Asks for both address families at once. When one has addresses, the other has a moment more (RFC
+/// 8305, section 3): some name servers never answer queries for AAAA.
 async fn ask(dns: &TokioResolver, name: &str) -> Result<(Addresses, Duration), LookupError> {
-    match dns.lookup_ip(name).await {
+    let mut six = pin!(ask_for(RecordType::AAAA, dns, name));
+    let mut four = pin!(ask_for(RecordType::A, dns, name));
+    let (first, rest) = tokio::select! {
+        first = &mut six => (first, &mut four),
+        first = &mut four => (first, &mut six),
+    };
+    let has_addresses = |found: &Result<Found, LookupError>| matches!(found, Ok((one, _)) if !one.is_empty());
+    let second = if has_addresses(&first) {
+        timeout(RESOLUTION_DELAY, rest).await.unwrap_or(Err(LookupError::TimedOut))
+    } else {
+        rest.await
+    };
+    let (mut addresses, ttl) = join(first, second)?;
+    addresses.sort_by_key(IpAddr::is_ipv4);
+    Ok((addresses.into(), ttl))
+}
+
+/// The addresses of both families. If one family has no answer, those of the other are kept for a short
+/// time.
+fn join(first: Result<Found, LookupError>, second: Result<Found, LookupError>) -> Result<Found, LookupError> {
+    match (first, second) {
+        (Ok(one), Ok((other, _))) if other.is_empty() && !one.0.is_empty() => Ok(one),
+        (Ok((other, _)), Ok(one)) if other.is_empty() && !one.0.is_empty() => Ok(one),
+        (Ok((first, ttl)), Ok((second, other_ttl))) => Ok(([first, second].concat(), ttl.min(other_ttl))),
+        (Ok((one, ttl)), Err(_)) | (Err(_), Ok((one, ttl))) if !one.is_empty() => {
+            Ok((one, ttl.min(MAX_NEGATIVE_TTL)))
+        }
+        (Err(LookupError::TimedOut), _) | (_, Err(LookupError::TimedOut)) => Err(LookupError::TimedOut),
+        _ => Err(LookupError::Unknown),
+    }
+}
+
+/// Asks for the addresses of one family.
+async fn ask_for(family: RecordType, dns: &TokioResolver, name: &str) -> Result<Found, LookupError> {
+    match dns.lookup(name, family).await {
         Ok(found) => {
             let ttl = found.valid_until().saturating_duration_since(Instant::now()).min(MAX_TTL);
-            Ok((found.iter().take(MAX_ADDRESSES).collect(), ttl))
+            let addresses = found.answers().iter().filter_map(|record| record.data.ip_addr());
+            Ok((addresses.take(MAX_ADDRESSES).collect(), ttl))
         }
         Err(NetError::Dns(DnsError::NoRecordsFound(none))) => {
             let ttl = Duration::from_secs(none.negative_ttl.unwrap_or(0).into()).min(MAX_NEGATIVE_TTL);
-            Ok((Arc::default(), ttl))
+            Ok((Vec::new(), ttl))
         }
         Err(NetError::Timeout) => Err(LookupError::TimedOut),
         Err(_) => Err(LookupError::Unknown),
@@ -246,11 +290,10 @@ mod tests {
     use super::*;
     use std::net::UdpSocket;
     use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-    use tokio::time::timeout;
 
     /// Name server on loopback that counts queries for A. It never answers names that begin with
-    /// `never`, knows no name that begins with `none`, and answers others with 192.0.2.1 and the TTL
-    /// in seconds of the name's first digit.
+    /// `never`, nor queries for AAAA of names with `four`. It knows no name that begins with `none`, and
+    /// answers others with 192.0.2.1 and the TTL in seconds of the name's first digit.
     fn name_server() -> (SocketAddr, Arc<AtomicUsize>) {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         let (at, queries) = (socket.local_addr().unwrap(), Arc::new(AtomicUsize::new(0)));
@@ -262,7 +305,8 @@ mod tests {
                 let (label, is_a) =
                     (String::from_utf8_lossy(&query[13..end]).into_owned(), query[end - 3] == 1);
                 counter.fetch_add(usize::from(is_a), SeqCst);
-                if label.starts_with("never") || length < end {
+                let is_ignored = label.starts_with("never") || (label.starts_with("four") && !is_a);
+                if is_ignored || length < end {
                     continue;
                 }
                 let (code, answers) = if label.starts_with("none") { (3, 0) } else { (0, u8::from(is_a)) };
@@ -324,6 +368,15 @@ mod tests {
         }
         assert_eq!(resolver.clients.len(), 0);
         assert_eq!(resolver.lookups.available_permits(), limits.lookups);
+    }
+
+    #[tokio::test]
+    async fn unanswered_family_does_not_delay_the_other() {
+        let (server, _) = name_server();
+        let (limits, resolver) = (Limits::default(), Resolver::new(8, &[server]));
+        let lookup = resolver.lookup("four9.test", client(2), &limits);
+        let found = timeout(Duration::from_secs(2), lookup).await.expect("the query for A is answered");
+        assert_eq!(found.as_deref(), Ok(&[client(1)][..]));
     }
 
     #[tokio::test]

@@ -118,6 +118,8 @@ fn special_v6(address: Ipv6Addr) -> Option<&'static str> {
         [0x2001, 0..=0x1ff, ..] => Some("IETF protocol assignments (2001::/23)"),
         [0x2001, 0xdb8, ..] => Some("documentation (2001:db8::/32)"),
         [0x3fff, 0..=0xfff, ..] => Some("documentation (3fff::/20)"),
+        // ISATAP (RFC 5214): classify the embedded IPv4 address.
+        [0x2000..=0x3fff, ..] if matches!(rest, [0 | 0x200, 0x5efe, _, _]) => embedded(rest[2], rest[3]),
         [0x2000..=0x3fff, ..] => None,
         _ => Some("reserved (not in 2000::/3)"),
     }
@@ -205,6 +207,10 @@ mod tests {
         assert!(special_range(ip("2002:7f00:1::")).is_some() && special_range(ip("2002:a00:1::1")).is_some());
         assert!(special_range(ip("2002:c0a8:101::1")).is_some());
         assert_eq!(special_range(ip("2002:808:808::1")), None);
+        for isatap in ["2606:4700::5efe:", "2606:4700::200:5efe:"] {
+            assert!(special_range(ip(&format!("{isatap}10.0.0.1"))).is_some());
+            assert_eq!(special_range(ip(&format!("{isatap}8.8.8.8"))), None);
+        }
         // IPv4-compatible, Teredo and local NAT64 addresses are always special.
         for address in ["::8.8.8.8", "2001:0:808:808::", "64:ff9b:1::808:808"] {
             assert!(special_range(ip(address)).is_some(), "{address}");

@@ -38,7 +38,11 @@ impl Route {
         upstream: &Upstream,
         client: IpAddr,
     ) -> Result<Self, ConnectError> {
-        let mut addresses = dialer.resolve(config, &upstream.destination, client).await?;
+        let found = dialer.resolve(config, &upstream.destination, client).await;
+        let mut addresses = found.map_err(|failure| {
+            let reason = format!("cannot look up its address: {}", failure.to_text());
+            ConnectError::Upstream(Refusal::new(Cause::ProxyInternalError, reason))
+        })?;
         addresses.truncate(MAX_CONNECT_ATTEMPTS);
         Ok(Self {
             addresses: addresses.into(),

@@ -26,6 +26,9 @@ use std::thread;
 use std::time::Duration;
 use tracing::info;
 
+/// Time to end after the drain.
+const END_MARGIN: Duration = Duration::from_secs(10);
+
 pub(crate) fn run(arguments: &Proxy, terminal: Terminal) -> Result<(), Failure> {
     match &arguments.command {
         Some(ProxyCommand::Status(arguments)) => status(arguments, terminal),
@@ -91,7 +94,7 @@ fn serve(arguments: &Proxy, terminal: Terminal) -> Result<(), Failure> {
             manager.alive();
         }
     }
-    ServiceManager::stopping();
+    ServiceManager::stopping_within(proxy.drain_timeout() + END_MARGIN);
     info!("draining: waiting for open connections to end");
     proxy.drain();
     Ok(())

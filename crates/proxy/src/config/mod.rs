@@ -8,7 +8,7 @@ pub use read::{EXAMPLE, Files, ReadFile};
 use crate::Error;
 use crate::credentials::Credential;
 use crate::destination::{Destination, Rules};
-use crate::network::Network;
+use crate::network::{Network, restrict_clients};
 use crate::relay::RelayOptions;
 use crate::stream::Stream;
 use crate::tls_stream;
@@ -299,8 +299,7 @@ impl Config {
         }
         let by_name = is_proxy && !self.clients.users.is_empty();
         let by_certificate = self.demands_certificate(one);
-        let by_address =
-            !self.clients.allow.is_empty() && !self.clients.allow.iter().any(Network::covers_half_or_more);
+        let by_address = !self.clients.allow.is_empty() && restrict_clients(&self.clients.allow);
         let is_here =
             one.address.ip().to_canonical().is_loopback() && one.serve != ListenerProtocol::Transparent;
         if !is_here && !by_name && !by_address && !by_certificate {

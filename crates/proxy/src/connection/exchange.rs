@@ -65,13 +65,13 @@ pub(super) struct Answer {
     pub(super) keep_server: bool,
 }
 
-/// Sends a request to the server, with its body concurrent to the response. `until` limits the time
-/// of the exchange.
+/// Sends a request to the server, with its body concurrent to the response. The request arrived at
+/// `began`; `until` limits the time of the exchange.
 pub(super) async fn exchange(
     client: &mut Client,
     request: &Request,
     server: &mut ServerConnection,
-    until: Option<Instant>,
+    (began, until): (Instant, Option<Instant>),
 ) -> Result<Answer, ExchangeError> {
     let RequestKind::Forward { method, head, body } = &request.kind else {
         return Ok(Answer { status: 0, keep_client: false, keep_server: false });
@@ -90,7 +90,7 @@ pub(super) async fn exchange(
         bytes: ByteCounters([&shared.counters.bytes_down, down]),
         size: AtomicU64::new(u64::MAX),
         progress: &progress,
-        began: Instant::now(),
+        began,
         first_byte: &shared.latencies.first_byte,
         stale,
     };

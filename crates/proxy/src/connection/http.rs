@@ -169,20 +169,22 @@ async fn forward_request(
     request: &Request,
     kept: &mut Option<ServerConnection>,
 ) -> bool {
+    let before = (Instant::now(), client.up.load(Relaxed), client.down.load(Relaxed));
+    let count_time = |client: &Client| client.shared.latencies.request.observe(before.0.elapsed());
     let usable = kept.take().filter(|one| one.destination == request.destination && is_reusable(one));
     let Some(mut server) = (match usable {
         Some(server) => Some(server),
         None => connect_to_server(client, request).await,
     }) else {
+        count_time(client);
         return false;
     };
-    let before = (Instant::now(), client.up.load(Relaxed), client.down.load(Relaxed));
     let until = client.config.timeouts.total.map(|total| Instant::now() + total);
     loop {
-        match exchange(client, request, &mut server, until).await {
+        match exchange(client, request, &mut server, (before.0, until)).await {
             Ok(answer) => {
                 Counters::count(&client.counters().requests);
-                client.shared.latencies.request.observe(before.0.elapsed());
+                count_time(client);
                 log_request(client, request, answer.status, before);
                 if !answer.keep_client {
                     drop(server);
@@ -194,11 +196,15 @@ async fn forward_request(
                 return true;
             }
             // RFC 9112, section 9.3.1: a safe request on an idle connection may be retried.
-            Err(ExchangeError::Stale) => match connect_to_server(client, request).await {
-                Some(connected) => server = connected,
-                None => return false,
-            },
+            Err(ExchangeError::Stale) => {
+                let Some(connected) = connect_to_server(client, request).await else {
+                    count_time(client);
+                    return false;
+                };
+                server = connected;
+            }
             Err(error) => {
+                count_time(client);
                 fail(client, error).await;
                 return false;
             }

@@ -285,9 +285,14 @@ impl Client {
         }
     }
 
+    /// First byte of the client's request; `None` if the proxy ends before.
     async fn first_byte(&mut self) -> Option<u8> {
         if self.buffer.is_empty() {
-            self.read().await.ok()?;
+            let mut phase = self.phase.clone();
+            tokio::select! {
+                read = self.read() => read.ok()?,
+                _ = phase.wait_for(|phase| *phase != Phase::Serving) => return None,
+            }
         }
         self.buffer.first().copied()
     }

@@ -39,7 +39,16 @@ async fn handle(client: &mut Client) -> io::Result<Option<Connected>> {
         }
         Some(socks5::Method::None) => {}
     }
-    let destination = match read(client, socks5::parse_request).await? {
+    let request = match read(client, socks5::parse_request).await {
+        Err(error) if error.kind() == ErrorKind::InvalidData => {
+            client.log_context.outcome = Outcome::Failed("bad request");
+            Counters::count(&client.counters().bad_requests);
+            client.write(&socks5::encode_reply(Reply::ConnectError, None)).await?;
+            return close(client).await;
+        }
+        request => request?,
+    };
+    let destination = match request {
         Request::Connect(destination) => destination,
         Request::Unserved(reason) => {
             client.log_context.outcome = Outcome::Failed("not supported");

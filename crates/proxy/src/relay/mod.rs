@@ -9,11 +9,13 @@ mod pipe;
 mod write_gate;
 
 use crate::counters::ByteCounters;
+use crate::listener::NOTSENT_LOWAT_BYTES;
 use crate::stream::{RECORD_BYTES, Stream};
 pub(crate) use close::{Linger, close_after_response, lingering_close};
 use core::future::poll_fn;
 use core::pin::{Pin, pin};
 use core::task::{Context, Poll, ready};
+use linux::socket;
 use pipe::Pipe;
 use std::io::{self, ErrorKind};
 use std::time::Duration;
@@ -39,6 +41,8 @@ pub(crate) struct Flow {
     limit: Option<u64>,
     /// Length of the next splice, in bytes.
     splice_len: usize,
+    /// The receiver's socket takes unsent bytes beyond the limit.
+    is_unlimited: bool,
     /// Bytes that the receiver's socket accepted.
     pub(crate) moved: u64,
     /// The sender has reached end of stream.
@@ -101,6 +105,7 @@ impl Flow {
             written: 0,
             limit: None,
             splice_len: INITIAL_SPLICE_BYTES,
+            is_unlimited: false,
             moved: 0,
             ended: false,
             done: false,
@@ -134,7 +139,8 @@ impl Flow {
         let result = self.poll_transfer((from, to), bytes, options.ahead, context);
         if result.is_pending() {
             let progress = self.moved != before;
-            ready!(self.write_timer.poll(self.blocked, progress, options.write, context));
+            let queued = || socket::unacknowledged(to.tcp()).ok();
+            ready!(self.write_timer.poll(self.blocked, progress, queued, (options.write, context)));
             return Poll::Ready(Err(ErrorKind::TimedOut.into()));
         }
         result
@@ -240,6 +246,8 @@ impl Flow {
         let splice_len =
             self.limit.map_or(self.splice_len, |limit| limit.min(self.splice_len as u64) as usize);
         let splice_len = allowance.map_or(splice_len, |allowance| splice_len.min(allowance));
+        let room = if self.is_unlimited { MAX_SPLICE_BYTES } else { room(to) };
+        let splice_len = splice_len.min(room.max(MIN_SPLICE_BYTES));
         let got = match from.try_io(Interest::READABLE, || pipe.fill(from, splice_len)) {
             Ok(got) => got,
             Err(error) => {
@@ -269,6 +277,8 @@ impl Flow {
             }
         }
         self.count(gone, bytes);
+        // Before Linux 6.9 a multipath socket has no limit.
+        self.is_unlimited |= room == 0 && gone == got;
         self.splice_len = if gone < got {
             (self.splice_len / 2).max(MIN_SPLICE_BYTES)
         } else if got == splice_len {
@@ -284,6 +294,13 @@ impl Flow {
         self.moved += count as u64;
         bytes.add(count as u64);
     }
+}
+
+/// Bytes that the receiver's socket takes before it has its limit of unsent ones. More would have to
+/// wait in memory.
+fn room(to: &TcpStream) -> usize {
+    let unsent = socket::unsent(to).unwrap_or(0);
+    u64::from(NOTSENT_LOWAT_BYTES).saturating_sub(unsent) as usize
 }
 
 /// Relays one flow to its end, without an idle timeout.
@@ -402,11 +419,14 @@ impl IdleTimer {
     }
 }
 
-/// Write timeout: the time since the receiver last accepted a byte while others wait.
+/// Write timeout: the time since the receiver last accepted a byte while others wait. Its socket accepts
+/// none for long if it reads slowly, since that has a queue of its own; then the queue shrinks.
 #[derive(Debug, Default)]
 struct WriteTimer {
     /// `None` while no byte waits.
     since: Option<Instant>,
+    /// Bytes in the socket's queue at that time.
+    queued: Option<u64>,
     /// Allocated on first use, as most flows never wait; rearmed only when it expires.
     sleep: Option<Pin<Box<Sleep>>>,
     is_over: bool,
@@ -417,22 +437,30 @@ impl WriteTimer {
         &mut self,
         blocked: bool,
         progress: bool,
-        limit: Duration,
-        context: &mut Context<'_>,
+        queued: impl Fn() -> Option<u64>,
+        (limit, context): (Duration, &mut Context<'_>),
     ) -> Poll<()> {
         if !blocked {
             self.since = None;
             return Poll::Pending;
         }
-        let since = match self.since {
+        let mut since = match self.since {
             Some(since) if !progress => since,
-            _ => *self.since.insert(Instant::now()),
+            _ => {
+                self.queued = queued();
+                *self.since.insert(Instant::now())
+            }
         };
         let sleep = self.sleep.get_or_insert_with(|| Box::pin(sleep_until(since + limit)));
         while sleep.as_mut().poll(context).is_ready() {
             if since + limit <= Instant::now() {
-                self.is_over = true;
-                return Poll::Ready(());
+                let left = queued();
+                if left >= self.queued {
+                    self.is_over = true;
+                    return Poll::Ready(());
+                }
+                self.queued = left;
+                since = *self.since.insert(Instant::now());
             }
             sleep.as_mut().reset(since + limit);
         }

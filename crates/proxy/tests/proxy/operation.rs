@@ -7,7 +7,7 @@ use linux::socket::Protocol;
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tandem_proxy::config::{Listen, ListenerProtocol, MetricsListener};
 use tandem_proxy::status::{Status, query};
 use tandem_proxy::{Config, Error, Proxy};
@@ -34,6 +34,17 @@ fn drain_finishes_open_connections_and_accepts_no_new_ones() {
     assert_eq!(&back, b"still here");
     drop(open_tunnel);
     assert!(ending.join().unwrap(), "all connections finish by themselves");
+}
+
+#[test]
+fn drain_does_not_wait_for_a_silent_connection() {
+    let (proxy, at) = start(local());
+    let mut silent = connect(at);
+    wait_until("it is accepted", || proxy.totals().open == 1);
+    let start = Instant::now();
+    proxy.drain();
+    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+    assert_eq!(silent.read(&mut [0; 1]).unwrap_or(0), 0);
 }
 
 #[test]

@@ -162,4 +162,5 @@ fn silent_upstream_gives_a_gateway_timeout() {
     write!(stream, "CONNECT 127.0.0.1:8009 HTTP/1.1\r\nHost: 127.0.0.1:8009\r\n\r\n").unwrap();
     let response = read_to_end(&mut stream);
     assert!(response.starts_with("HTTP/1.1 504 Gateway Timeout\r\n"), "{response}");
+    assert!(response.contains("the upstream proxy refused: no answer in time"), "{response}");
 }

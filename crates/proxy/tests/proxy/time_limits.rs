@@ -83,6 +83,22 @@ fn client_that_never_reads_does_not_keep_its_place() {
 }
 
 #[test]
+fn client_that_reads_slowly_is_not_stalled() {
+    let mut config = local();
+    config.timeouts.write = Some(Duration::from_secs(1));
+    let (_proxy, at) = start(config);
+    let to = server(|mut stream| _ = stream.write_all(&[7; 1 << 20]));
+    let mut stream = connect_slow(at);
+    write!(stream, "CONNECT {to} HTTP/1.1\r\nHost: {to}\r\n\r\n").unwrap();
+    // The queue of the socket holds more than the client reads in the write timeout.
+    let mut part = [0; 2048];
+    for _ in 0..40 {
+        stream.read_exact(&mut part).expect("the connection stays open");
+        thread::sleep(Duration::from_millis(100));
+    }
+}
+
+#[test]
 fn client_that_sends_and_never_reads_is_reset_at_the_write_timeout() {
     let mut config = limited(60_000, None);
     config.timeouts.write = Some(Duration::from_millis(500));

@@ -41,6 +41,16 @@ fn socks(at: SocketAddr, to: SocketAddr) -> TcpStream {
 }
 
 #[test]
+fn invalid_name_gets_a_socks_reply() {
+    let (_proxy, at) = start(local());
+    let mut stream = connect(at);
+    stream.write_all(&[5, 1, 0, 5, 1, 0, 3, 3, 0xc3, 0xbc, b'b', 0, 80]).unwrap();
+    let mut all = Vec::new();
+    stream.read_to_end(&mut all).unwrap();
+    assert_eq!(all[..4], [5, 0, 5, 1], "general failure");
+}
+
+#[test]
 fn tunnels_relay_bytes_unchanged() {
     let (proxy, at) = start(local());
     let to = echo();

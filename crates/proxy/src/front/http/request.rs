@@ -85,7 +85,7 @@ pub fn read_as(pseudonym: &str, buffer: &[u8], max_len: usize) -> Result<Option<
         via: via(&head),
     };
     if method == b"CONNECT" {
-        if framing.is_some() {
+        if framing.is_some_and(|framing| framing != Framing::Empty) {
             return Err(ParseError::bad_request("CONNECT with a body"));
         }
         request.destination = Destination::parse(target, None)

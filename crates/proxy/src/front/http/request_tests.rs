@@ -47,6 +47,7 @@ fn connect_requests_a_tunnel() {
         refused("CONNECT a:443 HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\n"),
         "CONNECT with a body"
     );
+    assert!(parse("CONNECT a:443 HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n").is_ok());
 }
 
 #[test]
