@@ -62,6 +62,13 @@ impl Sweep {
         }
         Ok(sweep)
     }
+
+    /// The scenario with each value of each key and the first values of the others: those with the
+    /// columns of the dataset.
+    pub(crate) fn probed(&self) -> Result<Vec<Scenario>, SweepError> {
+        let spec = self.spec();
+        probe(spec, &mut spec.axes.clone(), &spec.scenario)
+    }
 }
 
 /// The scenario with each value of each key. A range of whole numbers that the key does not take as
