@@ -349,6 +349,16 @@ fn summary_has_the_figures_of_every_value() {
 }
 
 #[test]
+fn varied_key_has_the_column_of_a_quantity_of_its_name() {
+    let radio = axis("path.wifi.radio", &["huang2012.wifi", "aro.wifi"]);
+    let sweep = Sweep::describe(request(vec![radio], Design::Grid, 1), &files).unwrap();
+    let schema = sweep.schema();
+    let names: BTreeSet<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+    assert_eq!(names.len(), schema.fields().len(), "no two columns have one name");
+    assert!(names.contains("path.wifi.radio") && names.contains("path.lte.radio"), "{names:?}");
+}
+
+#[test]
 fn other_version_of_the_program_is_refused() {
     let mut spec = grid().spec().clone();
     spec.tandem = "0.0.1".to_owned();
