@@ -37,7 +37,8 @@ fn hash_of_sources(workspace: &Path, manifest: &str) -> io::Result<String> {
             hash.update(content);
         }
     }
-    let digits = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let bytes: [u8; 32] = hash.finalize().into();
+    let digits = bytes.map(|byte| format!("{byte:02x}")).concat();
     Ok(digits[..DIGITS].to_owned())
 }
 

@@ -1,6 +1,6 @@
 //! Makes the description of a sweep from a scenario and varied keys, and checks every value.
 
-use crate::columns::outcomes_of;
+use crate::columns::{self, outcomes_of};
 use crate::spec::{Design, Outcome, PolicyText, ScenarioText, Spec, VERSION};
 use crate::sweep::{apply, first_setting, invalid_setting};
 use crate::{Axis, Sweep, SweepError};
@@ -51,7 +51,10 @@ impl Sweep {
         Self::new(Spec { axes: axes.clone(), ..spec.clone() })?;
         let scenarios = probe(&spec, &mut axes, &files)?;
         spec.axes = axes;
+        // A varied key has its column already, such as `path.wifi.radio`.
+        let design = columns::schema(&spec);
         spec.outcomes = outcomes(&scenarios);
+        spec.outcomes.retain(|outcome| design.column_with_name(&outcome.name).is_none());
         spec.scenario.files = files.into_contents();
         let sweep = Self::new(spec)?;
         for policy in sweep.policies() {
@@ -61,6 +64,13 @@ impl Sweep {
                 .map_err(|error| SweepError::invalid(format!("`{policy}`: {error}"), error.hint()))?;
         }
         Ok(sweep)
+    }
+
+    /// The scenario with each value of each key and the first values of the others: those with the
+    /// columns of the dataset.
+    pub(crate) fn probed(&self) -> Result<Vec<Scenario>, SweepError> {
+        let spec = self.spec();
+        probe(spec, &mut spec.axes.clone(), &spec.scenario)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The description of a sweep: a value that any machine can read and run.
 
 use crate::{Axis, SweepError};
-use scenario::InputFile;
+use scenario::{Files, InputFile};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -45,6 +45,12 @@ pub struct ScenarioText {
     pub text: String,
     /// Contents of the files that the scenario and the varied values name, by their names.
     pub files: BTreeMap<String, String>,
+}
+
+impl Files for ScenarioText {
+    fn read(&self, name: &str) -> Result<String, String> {
+        self.files.get(name).cloned().ok_or_else(|| "it is not part of the sweep".to_owned())
+    }
 }
 
 /// Choice of the points of a sweep.

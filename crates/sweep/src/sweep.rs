@@ -192,10 +192,7 @@ impl Sweep {
     /// # Errors
     /// The settings do not fit together.
     pub fn scenario(&self, settings: &[Setting]) -> Result<Scenario, SweepError> {
-        let of = &self.spec.scenario;
-        let files =
-            |name: &str| of.files.get(name).cloned().ok_or_else(|| "it is not part of the sweep".to_owned());
-        apply(of, settings, &files)
+        apply(&self.spec.scenario, settings, &self.spec.scenario)
     }
 
     pub(crate) fn policies(&self) -> &[PolicyConfig] {

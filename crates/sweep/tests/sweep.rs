@@ -304,6 +304,60 @@ fn settings_that_do_not_fit_together_fail_in_their_rows_alone() {
     assert!(table.contains("2 runs failed and have no figures"), "{table}");
 }
 
+/// Stations whose number and rate are valid alone, but not together at their highest.
+const CROWDED_CELL: &str = r#"
+    duration = "50ms"
+    [[cell]]
+    name = "home"
+    kind = "wifi"
+    rate = "20Mbps"
+    others = [{ count = 1, rate = "1Mbps", packet = "1500B" }]
+    [[path]]
+    name = "wifi"
+    radio = "huang2012.wifi"
+    down = { cell = "home", delay = "5ms" }
+    up = { cell = "home", delay = "5ms" }
+    [[traffic]]
+    kind = "bulk"
+"#;
+
+#[test]
+fn sweep_whose_first_run_fails_has_a_summary() {
+    let axes = vec![
+        axis("cell.home.others.1.count", &["1..2000"]),
+        axis("cell.home.others.1.rate", &["1Mbps..50Mbps"]),
+    ];
+    let with_seed = |seed: u64| {
+        let text = format!("seed = {seed}\n{CROWDED_CELL}");
+        Request { text, ..request(axes.clone(), Design::Lhs { points: 4 }, 1) }
+    };
+    let sweeps = (1..100).map(|seed| Sweep::describe(with_seed(seed), &files).unwrap());
+    let fails_first = |sweep: &Sweep| sweep.scenario(&sweep.point(0).settings).is_err();
+    let sweep = { sweeps }.find(fails_first).unwrap();
+    let bytes = Bytes::from(merged(&sweep, &[part(&sweep, 0..4)]).unwrap());
+    let summary = Summary::read(&sweep, &PartSource::Bytes(bytes)).unwrap();
+    assert!(summary.failed() >= 1);
+}
+
+#[test]
+fn summary_has_the_figures_of_every_value() {
+    let traffic = axis("traffic", &["[{ kind = \"bulk\" }]", "[{ kind = \"file\", size = \"10kB\" }]"]);
+    let sweep = Sweep::describe(request(vec![traffic], Design::Grid, 1), &files).unwrap();
+    let bytes = Bytes::from(merged(&sweep, &[part(&sweep, 0..2)]).unwrap());
+    let result = Summary::read(&sweep, &PartSource::Bytes(bytes)).unwrap().to_json();
+    assert_eq!(result["figures"]["connection1_completion_s"]["runs"], 1, "{result:#}");
+}
+
+#[test]
+fn varied_key_has_the_column_of_a_quantity_of_its_name() {
+    let radio = axis("path.wifi.radio", &["huang2012.wifi", "aro.wifi"]);
+    let sweep = Sweep::describe(request(vec![radio], Design::Grid, 1), &files).unwrap();
+    let schema = sweep.schema();
+    let names: BTreeSet<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+    assert_eq!(names.len(), schema.fields().len(), "no two columns have one name");
+    assert!(names.contains("path.wifi.radio") && names.contains("path.lte.radio"), "{names:?}");
+}
+
 #[test]
 fn other_version_of_the_program_is_refused() {
     let mut spec = grid().spec().clone();

@@ -35,7 +35,9 @@ fn case_json(comparison: &Comparison, i: usize, case: &Compared) -> Value {
             value["unit"] = json!(metric.unit);
             value["runs"] = json!(comparison.values(metric, i).len());
             if i > 0 {
-                value["difference_percent"] = estimate(comparison.difference(metric, i));
+                let mut difference = estimate(comparison.difference(metric, i));
+                difference["pairs"] = json!(comparison.pairs(metric, i).len());
+                value["difference_percent"] = difference;
             }
             (metric.key.clone(), value)
         })

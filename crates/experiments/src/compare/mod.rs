@@ -259,9 +259,20 @@ impl Comparison {
 
     /// Difference of a case from the first, in percent of the magnitude of the first's mean: a higher
     /// value is a positive difference from a negative mean too. Differences are paired by seed,
-    /// because the runs of one seed have the same random events.
+    /// because the runs of one seed have the same random events. A single pair beside other values has
+    /// no difference: it may contradict the means.
     fn difference(&self, metric: &Metric, case: usize) -> Estimate {
-        crate::stats::relative_difference(&self.pairs(metric, case))
+        let pairs = self.pairs(metric, case);
+        if pairs.len() == 1 && self.has_unpaired_values(metric, case) {
+            return Estimate::exact(f64::NAN);
+        }
+        crate::stats::relative_difference(&pairs)
+    }
+
+    /// Whether a mean of the first case or of another counts runs that their difference leaves out.
+    fn has_unpaired_values(&self, metric: &Metric, case: usize) -> bool {
+        let pairs = self.pairs(metric, case).len();
+        [0, case].iter().any(|&case| self.values(metric, case).len() > pairs)
     }
 
     /// Whether chance explains the difference of a case from the first, by a paired t-test at 5 %.

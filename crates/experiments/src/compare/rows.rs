@@ -111,7 +111,26 @@ pub(super) fn difference_notes(comparison: &Comparison, mut table: Table, any_in
     if any_insignificant {
         table = table.note(format!("{INSIGNIFICANT_MARK} Not significant by a paired t-test at 5 %."));
     }
-    table
+    partial_differences(comparison).into_iter().fold(table, Table::note)
+}
+
+/// Notes on the differences that leave out runs with a value.
+fn partial_differences(comparison: &Comparison) -> Vec<String> {
+    let mut notes = Vec::new();
+    for metric in comparison.metrics.iter().filter(|metric| metric.in_tables) {
+        for (i, case) in comparison.cases.iter().enumerate().skip(1) {
+            let pairs = comparison.pairs(metric, i).len();
+            if pairs > 1 && comparison.has_unpaired_values(metric, i) {
+                notes.push(format!(
+                    "`{}`, {}: difference over the {pairs} of {} seeds with a value in both cases.",
+                    case.name,
+                    metric.name,
+                    comparison.seeds.len()
+                ));
+            }
+        }
+    }
+    notes
 }
 
 /// Means: a row for each case, a column for each key and metric, in tables of a few metrics.

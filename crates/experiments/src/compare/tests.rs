@@ -197,6 +197,59 @@ fn stopped_comparison_has_finished_runs_of_all_cases() {
     assert_eq!(stopped.to_json()["cases"], whole.to_json()["cases"]);
 }
 
+/// A file that arrives with some seeds only.
+const FILE: &str = r#"
+    duration = "13s"
+    [[path]]
+    name = "wifi"
+    radio = "huang2012.wifi"
+    down = { rate = "2Mbps", delay = "10ms", loss = 0.02 }
+    [transport]
+    protocol = "tcp"
+    [[traffic]]
+    kind = "file"
+    size = "3MB"
+"#;
+
+/// Comparison of the file over links with these losses.
+fn file_downloads(losses: [&str; 2], seeds: u32) -> Comparison {
+    let cases = losses.map(|loss| {
+        let settings = vec![Setting::new("path.wifi.down.loss", loss).unwrap()];
+        let text = Setting::apply(&settings, FILE).unwrap();
+        let scenario = Scenario::parse("s.toml", &text, &|_: &str| Err(String::new())).unwrap();
+        Case { file: None, scenario, settings, policy: None }
+    });
+    let options = Options { cases: cases.into(), seeds, jobs: NonZeroUsize::MIN, series: false };
+    compared(&scenario(), &options)
+}
+
+#[test]
+fn difference_over_some_of_the_runs_tells_their_number() {
+    let downloads = file_downloads(["0.02", "0.022"], 8);
+    let completion = metric(&downloads, "connection1_completion_s");
+    let counts = [0, 1].map(|case| downloads.values(completion, case).len());
+    assert_eq!((counts, downloads.pairs(completion, 1).len()), ([6, 3], 3));
+    let notes = downloads.differences().pop().unwrap().notes;
+    let note = "`loss=0.022`, completion: difference over the 3 of 8 seeds with a value in both cases.";
+    assert!(notes.iter().any(|one| one == note), "{notes:?}");
+    assert!(!notes.iter().any(|note| note.contains("goodput")), "{notes:?}");
+    let figures = &downloads.to_json()["cases"][1]["figures"];
+    assert_eq!(figures["connection1_completion_s"]["difference_percent"]["pairs"], 3);
+    assert_eq!(figures["goodput_mbps"]["difference_percent"]["pairs"], 8);
+}
+
+#[test]
+fn single_pair_of_several_runs_has_no_difference() {
+    let downloads = file_downloads(["0.02", "0.022"], 4);
+    let [completion, goodput] =
+        ["connection1_completion_s", "goodput_mbps"].map(|key| metric(&downloads, key));
+    assert_eq!(downloads.pairs(completion, 1).len(), 1);
+    assert!(downloads.difference(completion, 1).mean.is_nan());
+    assert!(downloads.difference(goodput, 1).mean < 0.0);
+    let one_seed = file_downloads(["0.02", "0.022"], 1);
+    assert!(one_seed.difference(metric(&one_seed, "goodput_mbps"), 1).mean < 0.0);
+}
+
 /// A video of 4 Mbit/s over a slower link.
 const VIDEO: &str = r#"
     duration = "20s"

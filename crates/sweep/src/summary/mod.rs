@@ -19,6 +19,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone)]
 pub struct Summary<'a> {
     sweep: &'a Sweep,
+    /// The scenario with the first values of all keys.
     scenario: Scenario,
     factors: Vec<Factor>,
     figures: Vec<Figure>,
@@ -40,9 +41,9 @@ impl<'a> Summary<'a> {
     /// # Errors
     /// The dataset cannot be read, or belongs to another sweep.
     pub fn read(sweep: &'a Sweep, dataset: &PartSource) -> Result<Self, SweepError> {
-        let scenario = sweep.scenario(&sweep.point(0).settings)?;
-        let metrics = metrics(&scenario.experiment).into_iter().filter(|metric| metric.in_tables);
-        let figures = metrics.map(|metric| {
+        // The settings of a run may not fit together, not even those of the first.
+        let scenarios = sweep.probed()?;
+        let figures = shown_metrics(&scenarios).into_iter().map(|metric| {
             let values = dataset::numbers(sweep, dataset, &metric.key)?;
             Ok(Figure { metric, values })
         });
@@ -50,7 +51,7 @@ impl<'a> Summary<'a> {
         Ok(Self {
             factors: Factor::all(sweep),
             figures: figures.collect::<Result<_, SweepError>>()?,
-            scenario,
+            scenario: scenarios.into_iter().next().expect("a sweep has a scenario"),
             failed,
             first_failure,
             sweep,
@@ -121,6 +122,17 @@ impl<'a> Summary<'a> {
         let kept: Vec<&Figure> = (0..main.len()).filter(|i| rank(*i) < OF_A_KIND).map(|i| main[i]).collect();
         kept.into_iter()
     }
+}
+
+/// The metrics in the tables of any of the scenarios, in the order of their first appearance.
+fn shown_metrics(scenarios: &[Scenario]) -> Vec<Metric> {
+    let mut all: Vec<Metric> = Vec::new();
+    for metric in scenarios.iter().flat_map(|scenario| metrics(&scenario.experiment)) {
+        if metric.in_tables && !all.iter().any(|other| other.key == metric.key) {
+            all.push(metric);
+        }
+    }
+    all
 }
 
 impl Figure {
