@@ -235,6 +235,9 @@ fn check_axes(spec: &Spec) -> Result<(), SweepError> {
     let (axes, design) = (&spec.axes, spec.design);
     let firsts = axes.iter().map(first_setting).collect::<Result<Vec<_>, _>>()?;
     Setting::check_varied(&firsts, &spec.scenario.text).map_err(|error| invalid_setting(&error))?;
+    if !spec.policies.is_empty() {
+        Setting::check_no_policy(&firsts).map_err(|error| invalid_setting(&error))?;
+    }
     for axis in axes {
         if axis.key == "seed" {
             let message = "`seed` cannot vary, because every point runs with the same seeds";

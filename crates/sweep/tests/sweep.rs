@@ -278,6 +278,11 @@ fn impossible_sweeps_are_explained() {
         assert!(error.to_string().contains(message), "{error}");
         assert!(!error.hint().is_empty() || message == "no such file", "{error}");
     }
+    let policies = vec![PolicyText { text: "none".to_owned(), file: None }];
+    let policy = axis("device.policy", &["none", "wifi-first"]);
+    let beside = Request { policies, ..request(vec![policy], Design::Grid, 1) };
+    let error = Sweep::describe(beside, &files).unwrap_err();
+    assert!(error.to_string().contains("`device.policy` cannot vary beside other policies"), "{error}");
     for (values, message) in [
         (&["5Mbps..1Mbps"][..], "the range is empty"),
         (&["1Mbps..1Mbps"], "the range is empty"),
