@@ -4,12 +4,12 @@ use crate::background::{self, Progress};
 use crate::errors;
 use crate::interrupt::Watch;
 use crate::page::Page;
+use crate::policies;
 use crate::scenario::Scenario;
 use crate::steer;
 use ::scenario::{KeptFiles, Setting};
 use ::sweep::{Axis, Control, Design, PartSource, PolicyText, Request, Summary, SweepError};
 use experiments::parallel;
-use policy::PolicyConfig;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -110,9 +110,8 @@ fn axis(scenario: &Scenario, key: &str, values: &[String]) -> PyResult<Axis> {
 
 /// A policy with the content of its file.
 fn policy_text(text: &str) -> PyResult<PolicyText> {
-    let policy: PolicyConfig = text.parse().map_err(|error| errors::policy(&error))?;
-    let file = policy.file().map(std::fs::read_to_string).transpose()?;
-    Ok(PolicyText { text: policy.to_string(), file })
+    let policy = policies::parse(text)?;
+    Ok(PolicyText { text: policy.to_string(), file: policies::file_content(&policy)? })
 }
 
 fn pairs(ranges: Vec<std::ops::Range<u64>>) -> Vec<(u64, u64)> {
