@@ -200,23 +200,15 @@ impl SweepDirectory {
         let complete = background::run_to_end(py, progress.as_ref(), move |progress| {
             run_local(&sweep, &directory, parallel::jobs(jobs), progress)
         })?;
-        if complete.map_err(|error| errors::sweep(&error))? {
-            return Ok(());
-        }
-        Err(PyKeyboardInterrupt::new_err("interrupted"))
+        if complete.map_err(|error| errors::sweep(&error))? { Ok(()) } else { Err(interrupted()) }
     }
 
-    /// Merges the parts, and writes the summary beside the dataset.
+    /// Merges the parts, and writes the summary beside the dataset. A signal stops it between its
+    /// steps.
     fn finish(&self, py: Python<'_>) -> PyResult<SweepSummary> {
-        let directory = self.open()?;
-        py.detach(|| {
-            directory.finish(&self.sweep)?;
-            let summary = SweepSummary::read(&self.sweep, &directory.dataset())?;
-            directory.write("result.json", summary.json().as_bytes())?;
-            directory.write("report.html", summary.page.to_html().as_bytes())?;
-            Ok(summary)
-        })
-        .map_err(|error| errors::sweep(&error))
+        let (sweep, directory) = (Arc::clone(&self.sweep), self.open()?);
+        let summary = background::run_to_end(py, None, move |progress| finish(&sweep, &directory, progress))?;
+        summary.map_err(|error| errors::sweep(&error))?.ok_or_else(interrupted)
     }
 }
 
@@ -240,6 +232,29 @@ fn run_local(
     };
     let control = Control { progress: &report, stop: progress.stop_flag() };
     ::sweep::run_local(sweep, directory, 0..all, jobs, control)
+}
+
+/// Merges the parts and writes the summary; `None` if it was stopped.
+fn finish(
+    sweep: &::sweep::Sweep,
+    directory: &::sweep::Directory,
+    progress: &Progress,
+) -> Result<Option<SweepSummary>, SweepError> {
+    directory.finish(sweep)?;
+    if progress.is_stopped() {
+        return Ok(None);
+    }
+    let summary = SweepSummary::read(sweep, &directory.dataset())?;
+    if progress.is_stopped() {
+        return Ok(None);
+    }
+    directory.write("result.json", summary.json().as_bytes())?;
+    directory.write("report.html", summary.page.to_html().as_bytes())?;
+    Ok(Some(summary))
+}
+
+fn interrupted() -> PyErr {
+    PyKeyboardInterrupt::new_err("interrupted")
 }
 
 /// Runs that are left, taken in batches of about the same time.

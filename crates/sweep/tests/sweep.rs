@@ -364,6 +364,21 @@ fn varied_key_has_the_column_of_a_quantity_of_its_name() {
 }
 
 #[test]
+fn key_with_very_many_values_has_no_chart() {
+    let has_charts = |count: u32| {
+        let delays: Vec<String> = (0..count).map(|us| format!("{us}us")).collect();
+        let delay = Axis::new("path.wifi.down.delay", &delays).unwrap();
+        let axes = vec![axis("duration", &["1ms", "2ms"]), delay];
+        let sweep = Sweep::describe(request(axes, Design::Grid, 1), &files).unwrap();
+        let bytes = Bytes::from(merged(&sweep, &[part(&sweep, 0..sweep.runs())]).unwrap());
+        let page = Summary::read(&sweep, &PartSource::Bytes(bytes)).unwrap().page();
+        ["Two keys", "One key"].map(|title| page.sections.iter().any(|section| section.heading == title))
+    };
+    assert_eq!(has_charts(400), [true, true]);
+    assert_eq!(has_charts(401), [false, false]);
+}
+
+#[test]
 fn other_version_of_the_program_is_refused() {
     let mut spec = grid().spec().clone();
     spec.tandem = "0.0.1".to_owned();
