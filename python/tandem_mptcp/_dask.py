@@ -192,6 +192,8 @@ class _Submission:
     ) -> None:
         self._sweep, self._storage, self._client = sweep, storage, client
         self._batch_s, self._out, self._progress = batch_s, out, progress
+        # Dask takes tasks of one key for one, and rows for one target do not reach another.
+        self._batches_id = f"{sweep.id}-{uuid.uuid5(uuid.NAMESPACE_URL, storage.target or '').hex}"
         self._done: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._running: dict[str, tuple[Any, int, int]] = {}
         self._finished = 0
@@ -231,7 +233,7 @@ class _Submission:
             taken = batches.take()
             if taken is None:
                 return False
-            key = f"tandem-batch-{self._sweep.id}-{taken[0]}-{taken[1]}"
+            key = f"tandem-batch-{self._batches_id}-{taken[0]}-{taken[1]}"
             future = self._client.submit(batch, json, *taken, self._storage.target, key=key)
             self._running[key] = (future, *taken)
             future.add_done_callback(self._done.put)

@@ -11,8 +11,8 @@ use std::num::NonZeroUsize;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tandem_sweep::{
-    Axis, Control, Design, Directory, PartSource, PolicyText, Request, Summary, Sweep, SweepError, merge,
-    run_local,
+    Axis, Control, Design, Directory, Part, PartSource, PolicyText, Request, Summary, Sweep, SweepError,
+    merge, run_local,
 };
 
 const SCENARIO: &str = r#"
@@ -451,6 +451,16 @@ fn shards_share_a_directory_and_cover_every_run_once() {
     let directory = Directory::open(folder.path(), &sweep).unwrap();
     directory.finish(&sweep).unwrap();
     assert!(std::fs::read(directory.dataset()).unwrap() == *WHOLE);
+}
+
+#[test]
+fn part_without_rows_is_refused() {
+    let sweep = grid();
+    let folder = tempfile::tempdir().unwrap();
+    let directory = Directory::open(folder.path(), &sweep).unwrap();
+    let error = directory.write_part(&Part { runs: 0..2, bytes: Vec::new() }).unwrap_err();
+    assert!(error.to_string().contains("without rows for the runs 0..2"), "{error}");
+    assert_eq!(directory.unfinished(0..sweep.runs()).unwrap()[0], 0..sweep.runs());
 }
 
 #[test]
