@@ -67,6 +67,12 @@ def test_heat_map_takes_means_and_leaves_gaps() -> None:
     rows = [{"x": 1, "y": "a", "v": 1.0}, {"x": 1, "y": "a", "v": 3.0}, {"x": 2, "y": "b", "v": 4.0}]
     axes = plot.heat_map(rows, "x", "y", "v").axes[0]
     assert sorted(text.get_text() for text in axes.texts) == ["2", "4"]
+    rows += [{"x": 1, "y": "a", "v": None}, {"x": 2, "y": "a", "v": float("nan")}, {"x": 3, "y": "a", "v": None}]
+    axes = plot.heat_map(rows, "x", "y", "v").axes[0]
+    assert sorted(text.get_text() for text in axes.texts) == ["2", "4"]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["1", "2", "3"]
+    with pytest.raises(ValueError, match="no row"):
+        plot.heat_map(rows[3:], "x", "y", "v")
     with pytest.raises(KeyError, match="it has x, y, v"):
         plot.heat_map(rows, "x", "z", "v")
     with pytest.raises(ValueError, match="no row"):
