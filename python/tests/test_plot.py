@@ -40,6 +40,17 @@ def test_timeline_of_an_upload_shows_the_rate_up(scenario: tm.Scenario) -> None:
     assert plot.timeline(up).axes[0].get_ylabel() == "rate up (Mbit/s)"
 
 
+def test_timeline_of_datagrams_shows_their_direction() -> None:
+    datagrams = tm.Scenario.from_toml("""
+        duration = "1s"
+        path = [{ name = "wifi", radio = "huang2012.wifi", down = { rate = "5Mbps", delay = "10ms" } }]
+        traffic = [{ kind = "vbr", protocol = "udp", path = "wifi", rate = "2Mbps" }]
+    """)
+    for direction in ("down", "up"):
+        outcome = datagrams.set("traffic.1.direction", direction).run()
+        assert plot.timeline(outcome).axes[0].get_ylabel() == f"rate {direction} (Mbit/s)"
+
+
 @pytest.mark.parametrize("what", ["delay", "jitter", "head_of_line"])
 def test_cdf_has_a_line_for_each_case(cases: dict[str, tm.Outcome], what: str) -> None:
     axes = plot.cdf(cases, what).axes[0]  # type: ignore[arg-type]
