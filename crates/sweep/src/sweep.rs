@@ -150,7 +150,7 @@ impl Sweep {
         let value = |(i, axis): (usize, &Axis)| {
             let text = match &axis.values {
                 Values::List(values) => values.get(digits.values[i] as usize).cloned(),
-                Values::Range { .. } => axis.sample(self.share(i, digits.sample)?),
+                Values::Range { .. } => axis.sample(self.share(i, digits.sample)?, self.samples()),
             };
             Setting::new(&axis.key, &text?).ok()
         };

@@ -166,6 +166,18 @@ fn hypercube_samples_ranges_and_crosses_lists() {
 }
 
 #[test]
+fn every_part_of_a_narrow_range_has_a_point() {
+    let loss = axis("path.wifi.down.loss", &["0.01..0.010001"]);
+    let sweep = Sweep::describe(request(vec![loss], Design::Lhs { points: 50 }, 1), &files).unwrap();
+    let part = |index: u64| {
+        let loss: f64 = sweep.point(index).settings[0].text().parse().unwrap();
+        ((loss - 0.01) / (0.010001 - 0.01) * 50.0) as u64
+    };
+    let parts: BTreeSet<u64> = (0..50).map(part).collect();
+    assert_eq!(parts.len(), 50, "{parts:?}");
+}
+
+#[test]
 fn whole_numbers_are_sampled_where_fractions_are_invalid() {
     let axes = vec![axis("path.wifi.down.queue", &["10 packets..40 packets"])];
     let sweep = Sweep::describe(request(axes, Design::Lhs { points: 6 }, 1), &files).unwrap();
