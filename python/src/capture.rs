@@ -8,7 +8,7 @@ use ::capture::{ReadError, Summary};
 use pyo3::prelude::*;
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The analysed capture.
 #[pyclass(frozen, module = "tandem_mptcp._native")]
@@ -50,20 +50,24 @@ impl Capture {
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "arguments from Python")]
 pub(crate) fn capture(py: Python<'_>, path: PathBuf, progress: Option<Py<PyAny>>) -> PyResult<Capture> {
-    let file = File::open(&path)?;
-    let length = file.metadata()?.len();
-    let summary = background::run(py, progress.as_ref(), move |progress| {
-        let file = StoppableFile { file, progress: progress.clone() };
-        ::capture::analyse(file, &mut |read| {
-            let _ = progress.report(read as f64 / length.max(1) as f64);
-        })
-    })?;
+    let name = path.display().to_string();
     let title = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    let summary = background::run(py, progress.as_ref(), move |progress| analyse(&path, progress))?;
     match summary {
         Ok(inner) => Ok(Capture { inner, title }),
-        Err(ReadError::Io(error)) => Err(error.into()),
-        Err(error) => Err(errors::capture(&path.display().to_string(), &error)),
+        Err(ReadError::Io(error)) => Err(errors::file(&name, &error)),
+        Err(error) => Err(errors::capture(&name, &error)),
     }
+}
+
+/// Opens and reads a capture. Opening a named pipe waits for its writer.
+fn analyse(path: &Path, progress: &Progress) -> Result<Summary, ReadError> {
+    let file = File::open(path)?;
+    let length = file.metadata()?.len();
+    let file = StoppableFile { file, progress: progress.clone() };
+    ::capture::analyse(file, &mut |read| {
+        let _ = progress.report(read as f64 / length.max(1) as f64);
+    })
 }
 
 /// A file whose reading fails once the work is to stop.

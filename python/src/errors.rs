@@ -7,6 +7,7 @@ use experiments::setting_place::show_in_settings;
 use policy::PolicyError;
 use pyo3::PyErr;
 use pyo3::exceptions::PyOSError;
+use std::io;
 
 #[allow(missing_docs, unreachable_pub, reason = "classes of the Python module")]
 mod classes {
@@ -78,13 +79,20 @@ pub(crate) fn sweep(error: &SweepError) -> PyErr {
             let name = problems.first().map_or("", |problem| &problem.file);
             scenario_with(problems.clone(), VARY, name, settings, text)
         }
-        SweepError::File { source, path, .. } => match source.raw_os_error() {
-            Some(number) => {
-                PyOSError::new_err((number, experiments::files::reason(source), path.display().to_string()))
-            }
-            None => PyOSError::new_err(error.to_string()),
-        },
+        SweepError::File { source, path, .. } if source.raw_os_error().is_some() => {
+            file(&path.display().to_string(), source)
+        }
+        SweepError::File { .. } => PyOSError::new_err(error.to_string()),
         _ => classes::SweepError::new_err((with_hint(error, &error.hint()), error.hint())),
+    }
+}
+
+/// A file that cannot be read or written: an `OSError` with its name.
+pub(crate) fn file(path: &str, error: &io::Error) -> PyErr {
+    let reason = experiments::files::reason(error);
+    match error.raw_os_error() {
+        Some(number) => PyOSError::new_err((number, reason, path.to_owned())),
+        None => PyOSError::new_err(format!("{path}: {reason}")),
     }
 }
 

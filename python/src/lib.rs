@@ -9,6 +9,7 @@ mod errors;
 mod interrupt;
 mod page;
 mod papers;
+mod policies;
 mod profiles;
 mod run;
 mod scenario;

@@ -2,6 +2,7 @@
 
 use crate::errors;
 use crate::interrupt::Watch;
+use crate::policies;
 use crate::run::Run;
 use crate::steer::{Factory, Failure};
 use ::scenario::{KeptFiles, Setting};
@@ -82,7 +83,7 @@ impl Scenario {
         };
         let policy: Option<PolicyConfig> = match policy {
             None => None,
-            Some(PolicyArgument::Name(text)) => Some(text.parse().map_err(|error| errors::policy(&error))?),
+            Some(PolicyArgument::Name(text)) => Some(policies::read(&text)?),
             Some(PolicyArgument::Factory(make)) => Some(factory(make.bind(py))?.into()),
         };
         let settings = Settings {

@@ -4,12 +4,12 @@ use crate::background::{self, Progress};
 use crate::errors;
 use crate::interrupt::Watch;
 use crate::page::Page;
+use crate::policies;
 use crate::scenario::Scenario;
 use crate::steer;
 use ::scenario::{KeptFiles, Setting};
 use ::sweep::{Axis, Control, Design, PartSource, PolicyText, Request, Summary, SweepError};
 use experiments::parallel;
-use policy::PolicyConfig;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -110,9 +110,8 @@ fn axis(scenario: &Scenario, key: &str, values: &[String]) -> PyResult<Axis> {
 
 /// A policy with the content of its file.
 fn policy_text(text: &str) -> PyResult<PolicyText> {
-    let policy: PolicyConfig = text.parse().map_err(|error| errors::policy(&error))?;
-    let file = policy.file().map(std::fs::read_to_string).transpose()?;
-    Ok(PolicyText { text: policy.to_string(), file })
+    let policy = policies::parse(text)?;
+    Ok(PolicyText { text: policy.to_string(), file: policies::file_content(&policy)? })
 }
 
 fn pairs(ranges: Vec<std::ops::Range<u64>>) -> Vec<(u64, u64)> {
@@ -201,23 +200,15 @@ impl SweepDirectory {
         let complete = background::run_to_end(py, progress.as_ref(), move |progress| {
             run_local(&sweep, &directory, parallel::jobs(jobs), progress)
         })?;
-        if complete.map_err(|error| errors::sweep(&error))? {
-            return Ok(());
-        }
-        Err(PyKeyboardInterrupt::new_err("interrupted"))
+        if complete.map_err(|error| errors::sweep(&error))? { Ok(()) } else { Err(interrupted()) }
     }
 
-    /// Merges the parts, and writes the summary beside the dataset.
+    /// Merges the parts, and writes the summary beside the dataset. A signal stops it between its
+    /// steps.
     fn finish(&self, py: Python<'_>) -> PyResult<SweepSummary> {
-        let directory = self.open()?;
-        py.detach(|| {
-            directory.finish(&self.sweep)?;
-            let summary = SweepSummary::read(&self.sweep, &directory.dataset())?;
-            directory.write("result.json", summary.json().as_bytes())?;
-            directory.write("report.html", summary.page.to_html().as_bytes())?;
-            Ok(summary)
-        })
-        .map_err(|error| errors::sweep(&error))
+        let (sweep, directory) = (Arc::clone(&self.sweep), self.open()?);
+        let summary = background::run_to_end(py, None, move |progress| finish(&sweep, &directory, progress))?;
+        summary.map_err(|error| errors::sweep(&error))?.ok_or_else(interrupted)
     }
 }
 
@@ -241,6 +232,29 @@ fn run_local(
     };
     let control = Control { progress: &report, stop: progress.stop_flag() };
     ::sweep::run_local(sweep, directory, 0..all, jobs, control)
+}
+
+/// Merges the parts and writes the summary; `None` if it was stopped.
+fn finish(
+    sweep: &::sweep::Sweep,
+    directory: &::sweep::Directory,
+    progress: &Progress,
+) -> Result<Option<SweepSummary>, SweepError> {
+    directory.finish(sweep)?;
+    if progress.is_stopped() {
+        return Ok(None);
+    }
+    let summary = SweepSummary::read(sweep, &directory.dataset())?;
+    if progress.is_stopped() {
+        return Ok(None);
+    }
+    directory.write("result.json", summary.json().as_bytes())?;
+    directory.write("report.html", summary.page.to_html().as_bytes())?;
+    Ok(Some(summary))
+}
+
+fn interrupted() -> PyErr {
+    PyKeyboardInterrupt::new_err("interrupted")
 }
 
 /// Runs that are left, taken in batches of about the same time.

@@ -24,6 +24,8 @@ from .errors import SweepError
 BATCHES_IN_FLIGHT = 2
 # Maximum number of runs in a batch: a row has about a kilobyte before compression.
 MAX_BATCH = 4096
+# Beginning of the name of a file that is being written.
+TEMPORARY = ".writing-"
 # Time between two looks at the cluster, in seconds.
 CHECK_INTERVAL_S = 0.5
 
@@ -72,7 +74,7 @@ class SharedStorage:
         begun = self._fs.exists(f"{self._root}/sweep.json")
         if begun:
             self._get("sweep.json")
-        elif self._fs.exists(self._root) and self._fs.ls(self._root, detail=False):
+        elif not all(name.startswith(TEMPORARY) for name in self._names("")):
             hint = "name a new or empty directory"
             raise SweepError(f"{self.target} holds files but no sweep.json\nhint: {hint}", hint)
         _native.SweepDirectory(self._here, self._sweep).close()
@@ -84,7 +86,7 @@ class SharedStorage:
         """Runs that are left, as ranges."""
         if self._fs.exists(f"{self._root}/sweep.parquet"):
             return []
-        return self._sweep.unfinished([name.rpartition("/")[2] for name in self._parts()])
+        return self._sweep.unfinished(self._names("parts"))
 
     def keep(self, first: int, end: int, part: bytes) -> None:
         """Workers keep the parts themselves."""
@@ -93,9 +95,9 @@ class SharedStorage:
         """Merges the parts, and puts the dataset and the report beside them."""
         if self._fs.exists(f"{self._root}/sweep.parquet"):
             self._get("sweep.parquet")
-        for name in self._parts():
+        for name in self._names("parts"):
             if not (self._here / "sweep.parquet").exists():
-                self._get(f"parts/{name.rpartition('/')[2]}")
+                self._get(f"parts/{name}")
         directory = _native.SweepDirectory(self._here, self._sweep)
         try:
             summary = directory.finish()
@@ -105,16 +107,22 @@ class SharedStorage:
             self._put(name)
         if self._fs.exists(f"{self._root}/parts"):
             self._fs.rm(f"{self._root}/parts", recursive=True)
+        # Only killed workers have left any: all parts are here.
+        for name in self._names(""):
+            if name.startswith(TEMPORARY):
+                self._fs.rm_file(f"{self._root}/{name}")
         return summary
 
     def close(self) -> None:
         """Removes the temporary directory."""
         self._copy.cleanup()
 
-    def _parts(self) -> list[str]:
-        folder = f"{self._root}/parts"
+    def _names(self, folder: str) -> list[str]:
+        """Names of the files in a folder of the URL; none without such a folder."""
+        path = f"{self._root}/{folder}".rstrip("/")
         self._fs.invalidate_cache()
-        return list(self._fs.ls(folder, detail=False)) if self._fs.exists(folder) else []
+        found: list[str] = self._fs.ls(path, detail=False) if self._fs.exists(path) else []
+        return [name.rstrip("/").rpartition("/")[2] for name in found]
 
     def _get(self, name: str) -> None:
         (self._here / name).parent.mkdir(exist_ok=True)
@@ -131,7 +139,7 @@ def _filesystem(url: str) -> tuple[Any, str]:
 
 def write(fs: Any, root: str, name: str, content: bytes) -> None:
     """Writes a file as a whole: under a temporary name, and renamed."""
-    temporary = f"{root}/.writing-{uuid.uuid4().hex}"
+    temporary = f"{root}/{TEMPORARY}{uuid.uuid4().hex}"
     fs.makedirs(f"{root}/{name}".rpartition("/")[0], exist_ok=True)
     fs.pipe_file(temporary, content)
     fs.mv(temporary, f"{root}/{name}")
@@ -192,6 +200,8 @@ class _Submission:
     ) -> None:
         self._sweep, self._storage, self._client = sweep, storage, client
         self._batch_s, self._out, self._progress = batch_s, out, progress
+        # Dask runs tasks of equal keys once. Rows that a worker writes to one target reach no other.
+        self._batches_id = f"{sweep.id}-{uuid.uuid5(uuid.NAMESPACE_URL, storage.target or '').hex}"
         self._done: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._running: dict[str, tuple[Any, int, int]] = {}
         self._finished = 0
@@ -231,7 +241,7 @@ class _Submission:
             taken = batches.take()
             if taken is None:
                 return False
-            key = f"tandem-batch-{self._sweep.id}-{taken[0]}-{taken[1]}"
+            key = f"tandem-batch-{self._batches_id}-{taken[0]}-{taken[1]}"
             future = self._client.submit(batch, json, *taken, self._storage.target, key=key)
             self._running[key] = (future, *taken)
             future.add_done_callback(self._done.put)

@@ -121,10 +121,10 @@ class Scenario:
         """Simulates the scenario. The same seed gives the same outcome, byte for byte.
 
         ``seed`` is from 0 to 2**64 - 1, by default the scenario's. ``policy`` replaces the scenario's, such
-        as ``"wifi-first"`` or ``"emtcp:0.1"``. ``progress`` gets the finished share, from 0 to 1, at
-        most 50 times a second; an exception in it stops the run. With ``capture``, the outcome has
-        every packet at the device's interfaces, in memory. Other threads run meanwhile, and Ctrl-C
-        stops the run.
+        as ``"wifi-first"``, ``"emtcp:0.1"`` or ``"best-known:map=FILE"`` with a path from the current
+        directory. ``progress`` gets the finished share, from 0 to 1, at most 50 times a second; an
+        exception in it stops the run. With ``capture``, the outcome has every packet at the device's
+        interfaces, in memory. Other threads run meanwhile, and Ctrl-C stops the run.
 
         ``policy``, ``scheduler`` and ``congestion`` are also objects of ``tm.Policy``,
         ``tm.Scheduler`` and ``tm.CongestionControl`` in Python. An object is a pattern: the run uses
@@ -132,8 +132,9 @@ class Scenario:
         subflow of an end. A class, or a function without arguments, is called for each instead. An
         exception in their methods ends the run and is raised here.
 
-        Raises ``PolicyError`` if the policy is unknown, or the device cannot follow it, and
-        ``ScenarioError`` for an unknown name of a scheduler or a congestion control.
+        Raises ``PolicyError`` if the policy is unknown, or the device cannot follow it, ``OSError`` if
+        its file cannot be read, and ``ScenarioError`` for an invalid file or an unknown name of a
+        scheduler or a congestion control.
         """
         scenario = self
         if isinstance(scheduler, str):

@@ -103,7 +103,7 @@ def sweep(
 
     Raises ``ScenarioError`` for a value that is invalid, ``PolicyError`` for an unknown policy,
     ``SweepError`` for an impossible design, another sweep in ``out``, or a cluster that is gone, and
-    ``OSError`` if ``out`` cannot be written.
+    ``OSError`` if ``out`` cannot be written, or the file of a policy cannot be read.
 
     >>> import tandem_mptcp as tm
     >>> base = tm.Scenario.from_file("scenarios/wifi-lte.toml").set("duration", "1s")

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+import time
 from dataclasses import fields
 from pathlib import Path
 
@@ -55,5 +60,27 @@ def test_file_that_is_no_capture_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(tm.CaptureError) as caught:
         tm.capture(file)
     assert caught.value.file == str(file) and "tcpdump" in caught.value.hint
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError) as missing:
         tm.capture(tmp_path / "none.pcap")
+    assert missing.value.filename == str(tmp_path / "none.pcap")
+
+
+def test_ctrl_c_ends_the_wait_for_a_pipe(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    program = f"""
+import tandem_mptcp as tm
+print("waits", flush=True)
+try:
+    tm.capture({str(pipe)!r})
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    run = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+    try:
+        assert run.stdout is not None and run.stdout.readline() == "waits\n"
+        time.sleep(0.2)
+        run.send_signal(signal.SIGINT)
+        assert run.communicate(timeout=20)[0] == "interrupted\n"
+    finally:
+        run.kill()

@@ -80,6 +80,24 @@ def test_shared_storage_goes_on_after_a_stop(client: Any, expected: str, tmp_pat
     assert digest(tmp_path / "sweep") == expected
 
 
+def test_sweeps_of_two_places_share_no_results(client: Any, expected: str, tmp_path: Path) -> None:
+    here: list[tm.Sweep] = []
+
+    def begin_another(_: float) -> None:
+        if not here:
+            here.append(small_sweep(tmp_path / "here", client=client, batch_s=BATCH_S))
+
+    small_sweep(f"file://{tmp_path}/there", client=client, batch_s=BATCH_S, progress=begin_another)
+    assert digest(tmp_path / "here") == digest(tmp_path / "there") == expected
+
+
+def test_files_of_killed_workers_are_removed_at_the_end(client: Any, expected: str, tmp_path: Path) -> None:
+    left = tmp_path / ".writing-1"
+    left.write_text("half a part")
+    small_sweep(f"file://{tmp_path}", client=client, batch_s=BATCH_S)
+    assert digest(tmp_path) == expected and not left.exists()
+
+
 def test_files_that_are_no_sweep_are_not_touched(client: Any, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(tm.SweepError, match=r"no sweep\.json"):

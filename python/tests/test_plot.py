@@ -40,6 +40,17 @@ def test_timeline_of_an_upload_shows_the_rate_up(scenario: tm.Scenario) -> None:
     assert plot.timeline(up).axes[0].get_ylabel() == "rate up (Mbit/s)"
 
 
+def test_timeline_of_datagrams_shows_their_direction() -> None:
+    datagrams = tm.Scenario.from_toml("""
+        duration = "1s"
+        path = [{ name = "wifi", radio = "huang2012.wifi", down = { rate = "5Mbps", delay = "10ms" } }]
+        traffic = [{ kind = "vbr", protocol = "udp", path = "wifi", rate = "2Mbps" }]
+    """)
+    for direction in ("down", "up"):
+        outcome = datagrams.set("traffic.1.direction", direction).run()
+        assert plot.timeline(outcome).axes[0].get_ylabel() == f"rate {direction} (Mbit/s)"
+
+
 @pytest.mark.parametrize("what", ["delay", "jitter", "head_of_line"])
 def test_cdf_has_a_line_for_each_case(cases: dict[str, tm.Outcome], what: str) -> None:
     axes = plot.cdf(cases, what).axes[0]  # type: ignore[arg-type]
@@ -67,6 +78,12 @@ def test_heat_map_takes_means_and_leaves_gaps() -> None:
     rows = [{"x": 1, "y": "a", "v": 1.0}, {"x": 1, "y": "a", "v": 3.0}, {"x": 2, "y": "b", "v": 4.0}]
     axes = plot.heat_map(rows, "x", "y", "v").axes[0]
     assert sorted(text.get_text() for text in axes.texts) == ["2", "4"]
+    rows += [{"x": 1, "y": "a", "v": None}, {"x": 2, "y": "a", "v": float("nan")}, {"x": 3, "y": "a", "v": None}]
+    axes = plot.heat_map(rows, "x", "y", "v").axes[0]
+    assert sorted(text.get_text() for text in axes.texts) == ["2", "4"]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["1", "2", "3"]
+    with pytest.raises(ValueError, match="no row"):
+        plot.heat_map(rows[3:], "x", "y", "v")
     with pytest.raises(KeyError, match="it has x, y, v"):
         plot.heat_map(rows, "x", "z", "v")
     with pytest.raises(ValueError, match="no row"):

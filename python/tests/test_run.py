@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 import tandem_mptcp as tm
@@ -45,6 +46,33 @@ def test_unknown_policy_is_an_error_with_a_hint(scenario: tm.Scenario) -> None:
     with pytest.raises(tm.PolicyError) as caught:
         scenario.run(policy="wifi-frist")
     assert "wifi-first" in caught.value.hint
+
+
+def map_file(folder: Path, policy: str) -> Path:
+    """A map for ``best-known`` with this policy alone."""
+    file = folder / "map.toml"
+    file.write_text(
+        '[[case]]\npreferred = "wifi"\ncostly = "lte"\nactivity = 1.0\nrate = "20Mbps"\n'
+        f'costly_share = 0.2\npolicy = "{policy}"\n'
+    )
+    return file
+
+
+def test_policy_reads_its_file(scenario: tm.Scenario, tmp_path: Path) -> None:
+    def over_lte(policy: str) -> int:
+        file = map_file(tmp_path, policy)
+        return scenario.run(policy=f"best-known:look=200ms:map={file}").paths["lte"].payload_down_bytes
+
+    assert over_lte("wifi-only") < over_lte("lte-only") / 2
+
+
+def test_file_of_a_policy_that_is_missing_or_invalid_is_an_error(scenario: tm.Scenario, tmp_path: Path) -> None:
+    missing = tmp_path / "none.toml"
+    with pytest.raises(FileNotFoundError) as caught:
+        scenario.run(policy=f"best-known:map={missing}")
+    assert caught.value.filename == str(missing)
+    with pytest.raises(tm.ScenarioError, match="wifi-frist"):
+        scenario.run(policy=f"best-known:map={map_file(tmp_path, 'wifi-frist')}")
 
 
 def test_progress_rises_to_one(scenario: tm.Scenario) -> None:

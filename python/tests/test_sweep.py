@@ -112,6 +112,13 @@ def test_invalid_arguments_are_errors(scenario: tm.Scenario, tmp_path: Path) -> 
         tm.sweep(scenario, {"wifi.down.rate": []}, out=out)
     with pytest.raises(tm.PolicyError, match="wifi-frist"):
         tm.sweep(scenario, {}, policies="wifi-frist", out=out)
+    with pytest.raises(FileNotFoundError) as missing:
+        tm.sweep(scenario, {}, policies="best-known:map=none.toml", out=out)
+    assert missing.value.filename == "none.toml"
+    with pytest.raises(OSError, match="/dev/zero: it is larger than 256 MiB"):
+        tm.sweep(scenario, {}, policies="best-known:map=/dev/zero", out=out)
+    with pytest.raises(tm.SweepError, match=r"`device.policy` cannot vary beside other policies"):
+        tm.sweep(scenario, {"device.policy": ["none", "qoe"]}, policies="wifi-first", out=out)
     with pytest.raises(ValueError, match="seeds is 0"):
         tm.sweep(scenario, {}, seeds=0, out=out)
     with pytest.raises(ValueError, match="needs a path"):

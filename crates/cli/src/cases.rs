@@ -86,7 +86,10 @@ fn combinations(
     }
     // Every combination has the same keys.
     if let Some((option, settings)) = all.first() {
-        Setting::check_varied(settings, &scenario.source)
+        let check = Setting::check_varied(settings, &scenario.source).and_then(|()| {
+            if arguments.policies.is_empty() { Ok(()) } else { Setting::check_no_policy(settings) }
+        });
+        check
             .map_err(|error| Failure::Usage { message: format!("{option}: {error}"), hint: error.hint() })?;
     }
     Ok(all)

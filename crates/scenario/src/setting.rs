@@ -60,6 +60,11 @@ pub enum SettingError {
         /// The key before it as given.
         earlier: String,
     },
+    /// A device's policy varies beside policies that take its place.
+    PolicyReplaced {
+        /// The key as given.
+        key: String,
+    },
     /// The file is not valid TOML.
     File,
 }
@@ -79,6 +84,9 @@ impl fmt::Display for SettingError {
             Self::Replaces { key, earlier } if key == earlier => write!(f, "`{key}` varies twice"),
             Self::Replaces { key, earlier } => {
                 write!(f, "`{key}` replaces `{earlier}`, which varies before it")
+            }
+            Self::PolicyReplaced { key } => {
+                write!(f, "`{key}` cannot vary beside other policies, which replace it")
             }
             Self::File => write!(f, "the scenario is not valid TOML"),
         }
@@ -118,6 +126,7 @@ impl SettingError {
             Self::Replaces { .. } => {
                 "give all values of a key at once, and those of a table before those of its keys".to_owned()
             }
+            Self::PolicyReplaced { .. } => "give all policies in one of the two".to_owned(),
             Self::File => "`tandem check FILE` shows the mistake".to_owned(),
         }
     }

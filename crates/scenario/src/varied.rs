@@ -29,6 +29,21 @@ impl Setting {
         }
         Ok(())
     }
+
+    /// Checks that no setting is that of a device's policy, for runs with other policies in its place.
+    ///
+    /// # Errors
+    /// [`SettingError::PolicyReplaced`].
+    pub fn check_no_policy(settings: &[Self]) -> Result<(), SettingError> {
+        let is_policy = |setting: &&Self| {
+            let parts: Vec<&str> = setting.parts().iter().map(String::as_str).collect();
+            matches!(parts[..], ["device", "policy", ..] | ["device", _, "policy", ..])
+        };
+        match settings.iter().find(is_policy) {
+            Some(setting) => Err(SettingError::PolicyReplaced { key: setting.key() }),
+            None => Ok(()),
+        }
+    }
 }
 
 /// Replaces the names of entries of lists by their numbers.
@@ -68,6 +83,19 @@ path = [{ name = \"wifi\", down = { rate = \"5Mbps\" } }, { name = \"lte\" }]
         for later in ["device.1.path.1.down.rate", "device.phone.path.01.down", "device"] {
             let message = format!("`{later}` replaces `{wifi}`, which varies before it");
             assert_eq!(checked([wifi, later]), Err(message));
+        }
+    }
+
+    #[test]
+    fn policy_of_a_device_is_found_by_its_key() {
+        for (key, is_policy) in [
+            ("device.policy", true),
+            ("device.phone.policy.share", true),
+            ("device.name", false),
+            ("transport.policy", false),
+        ] {
+            let setting = Setting::new(key, "1").unwrap();
+            assert_eq!(Setting::check_no_policy(&[setting]).is_err(), is_policy, "{key}");
         }
     }
 

@@ -2,11 +2,14 @@
 
 use crate::SweepError;
 use crate::value::unquoted;
+use core::ops::RangeInclusive;
 use experiments::compare::split_number;
 use serde::{Deserialize, Serialize};
 
-/// Significant digits of a sampled value.
-const SAMPLED_DIGITS: i32 = 6;
+/// Minimum number of significant digits of a sampled value.
+const MIN_DIGITS: usize = 6;
+/// Significant digits that tell any two doubles apart.
+const MAX_DIGITS: usize = 17;
 
 /// A key of the scenario and its values.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -72,7 +75,7 @@ impl Axis {
         match &self.values {
             Values::List(values) => values.clone(),
             Values::Range { .. } => {
-                [0.0, 1.0, 0.377].iter().filter_map(|share| self.sample(*share)).collect()
+                [0.0, 1.0, 0.377].iter().filter_map(|share| self.sample(*share, 1)).collect()
             }
         }
     }
@@ -89,13 +92,14 @@ impl Axis {
         }
     }
 
-    /// The value at a share of the range, from 0 to 1; `None` for a list.
-    pub(crate) fn sample(&self, share: f64) -> Option<String> {
+    /// The value at a share of the range, from 0 to 1, rounded within its one of `parts` equal
+    /// parts; `None` for a list.
+    pub(crate) fn sample(&self, share: f64, parts: u64) -> Option<String> {
         let Values::Range { unit, .. } = &self.values else { return None };
         let (low, high) = self.ends()?;
         let number = match self.whole_place(share) {
             Some((place, _)) => low + place as f64,
-            None => rounded(low + share * (high - low)).clamp(low, high),
+            None => rounded_within_part(low + share * (high - low), low..=high, parts),
         };
         Some(format!("{number}{unit}"))
     }
@@ -167,8 +171,17 @@ fn is_whole(number: &str) -> bool {
     number.parse::<i64>().is_ok()
 }
 
-/// Rounds to [`SAMPLED_DIGITS`] significant digits, so that the text of a value stays short.
-fn rounded(number: f64) -> f64 {
-    let text = format!("{number:.*e}", SAMPLED_DIGITS as usize - 1);
+/// Rounds to the fewest significant digits, at least [`MIN_DIGITS`], that leave the number in its one
+/// of `parts` equal parts of the range.
+fn rounded_within_part(number: f64, range: RangeInclusive<f64>, parts: u64) -> f64 {
+    let (low, high) = (range.start(), range.end());
+    let part_of = |number: f64| ((number - low) / (high - low) * parts as f64) as u64;
+    let mut candidates = (MIN_DIGITS..MAX_DIGITS).map(|digits| rounded(number, digits));
+    candidates.find(|one| range.contains(one) && part_of(*one) == part_of(number)).unwrap_or(number)
+}
+
+/// Rounds to so many significant digits.
+fn rounded(number: f64, digits: usize) -> f64 {
+    let text = format!("{number:.*e}", digits - 1);
     text.parse().unwrap_or(number)
 }

@@ -126,10 +126,14 @@ impl Directory {
     /// Keeps a part. A part without runs is left out.
     ///
     /// # Errors
-    /// The file cannot be written; then there is none.
+    /// Runs without rows, or the file cannot be written; then there is none.
     pub fn write_part(&self, part: &Part) -> Result<(), SweepError> {
         if part.runs.is_empty() {
             return Ok(());
+        }
+        if part.bytes.is_empty() {
+            let message = format!("a part without rows for the runs {:?}", part.runs);
+            return Err(SweepError::invalid(message, "run them again"));
         }
         self.write(&format!("{PARTS}/{}", part_name(&part.runs)), &part.bytes)
     }

@@ -150,7 +150,7 @@ impl Sweep {
         let value = |(i, axis): (usize, &Axis)| {
             let text = match &axis.values {
                 Values::List(values) => values.get(digits.values[i] as usize).cloned(),
-                Values::Range { .. } => axis.sample(self.share(i, digits.sample)?),
+                Values::Range { .. } => axis.sample(self.share(i, digits.sample)?, self.samples()),
             };
             Setting::new(&axis.key, &text?).ok()
         };
@@ -235,6 +235,9 @@ fn check_axes(spec: &Spec) -> Result<(), SweepError> {
     let (axes, design) = (&spec.axes, spec.design);
     let firsts = axes.iter().map(first_setting).collect::<Result<Vec<_>, _>>()?;
     Setting::check_varied(&firsts, &spec.scenario.text).map_err(|error| invalid_setting(&error))?;
+    if !spec.policies.is_empty() {
+        Setting::check_no_policy(&firsts).map_err(|error| invalid_setting(&error))?;
+    }
     for axis in axes {
         if axis.key == "seed" {
             let message = "`seed` cannot vary, because every point runs with the same seeds";

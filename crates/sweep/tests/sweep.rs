@@ -11,8 +11,8 @@ use std::num::NonZeroUsize;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tandem_sweep::{
-    Axis, Control, Design, Directory, PartSource, PolicyText, Request, Summary, Sweep, SweepError, merge,
-    run_local,
+    Axis, Control, Design, Directory, Part, PartSource, PolicyText, Request, Summary, Sweep, SweepError,
+    merge, run_local,
 };
 
 const SCENARIO: &str = r#"
@@ -166,6 +166,18 @@ fn hypercube_samples_ranges_and_crosses_lists() {
 }
 
 #[test]
+fn every_part_of_a_narrow_range_has_a_point() {
+    let loss = axis("path.wifi.down.loss", &["0.01..0.010001"]);
+    let sweep = Sweep::describe(request(vec![loss], Design::Lhs { points: 50 }, 1), &files).unwrap();
+    let part = |index: u64| {
+        let loss: f64 = sweep.point(index).settings[0].text().parse().unwrap();
+        ((loss - 0.01) / (0.010001 - 0.01) * 50.0) as u64
+    };
+    let parts: BTreeSet<u64> = (0..50).map(part).collect();
+    assert_eq!(parts.len(), 50, "{parts:?}");
+}
+
+#[test]
 fn whole_numbers_are_sampled_where_fractions_are_invalid() {
     let axes = vec![axis("path.wifi.down.queue", &["10 packets..40 packets"])];
     let sweep = Sweep::describe(request(axes, Design::Lhs { points: 6 }, 1), &files).unwrap();
@@ -278,6 +290,11 @@ fn impossible_sweeps_are_explained() {
         assert!(error.to_string().contains(message), "{error}");
         assert!(!error.hint().is_empty() || message == "no such file", "{error}");
     }
+    let policies = vec![PolicyText { text: "none".to_owned(), file: None }];
+    let policy = axis("device.policy", &["none", "wifi-first"]);
+    let beside = Request { policies, ..request(vec![policy], Design::Grid, 1) };
+    let error = Sweep::describe(beside, &files).unwrap_err();
+    assert!(error.to_string().contains("`device.policy` cannot vary beside other policies"), "{error}");
     for (values, message) in [
         (&["5Mbps..1Mbps"][..], "the range is empty"),
         (&["1Mbps..1Mbps"], "the range is empty"),
@@ -359,6 +376,21 @@ fn varied_key_has_the_column_of_a_quantity_of_its_name() {
 }
 
 #[test]
+fn key_with_very_many_values_has_no_chart() {
+    let has_charts = |count: u32| {
+        let delays: Vec<String> = (0..count).map(|us| format!("{us}us")).collect();
+        let delay = Axis::new("path.wifi.down.delay", &delays).unwrap();
+        let axes = vec![axis("duration", &["1ms", "2ms"]), delay];
+        let sweep = Sweep::describe(request(axes, Design::Grid, 1), &files).unwrap();
+        let bytes = Bytes::from(merged(&sweep, &[part(&sweep, 0..sweep.runs())]).unwrap());
+        let page = Summary::read(&sweep, &PartSource::Bytes(bytes)).unwrap().page();
+        ["Two keys", "One key"].map(|title| page.sections.iter().any(|section| section.heading == title))
+    };
+    assert_eq!(has_charts(400), [true, true]);
+    assert_eq!(has_charts(401), [false, false]);
+}
+
+#[test]
 fn other_version_of_the_program_is_refused() {
     let mut spec = grid().spec().clone();
     spec.tandem = "0.0.1".to_owned();
@@ -431,6 +463,16 @@ fn shards_share_a_directory_and_cover_every_run_once() {
     let directory = Directory::open(folder.path(), &sweep).unwrap();
     directory.finish(&sweep).unwrap();
     assert!(std::fs::read(directory.dataset()).unwrap() == *WHOLE);
+}
+
+#[test]
+fn part_without_rows_is_refused() {
+    let sweep = grid();
+    let folder = tempfile::tempdir().unwrap();
+    let directory = Directory::open(folder.path(), &sweep).unwrap();
+    let error = directory.write_part(&Part { runs: 0..2, bytes: Vec::new() }).unwrap_err();
+    assert!(error.to_string().contains("without rows for the runs 0..2"), "{error}");
+    assert_eq!(directory.unfinished(0..sweep.runs()).unwrap()[0], 0..sweep.runs());
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -23,8 +24,8 @@ def heat_map(
     """Draws a value over two keys, such as the results of a sweep.
 
     ``rows`` are dictionaries with the members ``x``, ``y`` and ``value``. A cell is the mean of its rows,
-    such as those of several seeds; a cell without rows stays empty. ``label`` names the value in the
-    figure.
+    such as those of several seeds, that have a value; a failed run has none. A cell without a value
+    stays empty. ``label`` names the value in the figure.
 
     >>> import tandem_mptcp as tm
     >>> rows = [{"rate": r, "loss": l, "energy_j": r + l} for r in (1, 2) for l in (0.0, 0.1)]
@@ -36,11 +37,13 @@ def heat_map(
         for key in (x, y, value):
             if key not in row:
                 raise KeyError(f"a row has no {key!r}; it has {', '.join(row)}")
-        cells.setdefault((row[x], row[y]), []).append(float(row[value]))
-    if not cells:
-        raise ValueError("there is no row to draw")
+        values = cells.setdefault((row[x], row[y]), [])
+        if row[value] is not None and not math.isnan(float(row[value])):
+            values.append(float(row[value]))
     columns, lines = _axis(at for at, _ in cells), _axis(at for _, at in cells)
-    means = {at: sum(values) / len(values) for at, values in cells.items()}
+    means = {at: sum(values) / len(values) for at, values in cells.items() if values}
+    if not means:
+        raise ValueError("there is no row with a value to draw")
     grid = [[means.get((column, line), float("nan")) for column in columns] for line in lines]
     with figure(width_mm, 24.0 + min(7.0 * len(lines), 0.8 * width_mm)) as drawn:
         axes = drawn.subplots()

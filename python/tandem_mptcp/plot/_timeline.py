@@ -19,7 +19,7 @@ def timeline(
     """Draws time series: a panel for each quantity, in it a line for each path or connection.
 
     ``quantities`` are the ends of names of columns, such as ``srtt_ms`` or ``queue_kb``. By default the
-    panels are the payload rate in the direction of the traffic, and the power.
+    panels are the rate on the wire in the direction of the traffic, and the power.
     """
     chosen = list(quantities or _usual(outcome))
     series = outcome.series
@@ -51,7 +51,8 @@ def timeline(
 
 
 def _usual(outcome: Outcome) -> tuple[str, ...]:
-    up = all(connection.direction == "up" for connection in outcome.connections)
+    flows = outcome.connections or outcome.background
+    up = bool(flows) and all(flow.direction == "up" for flow in flows)
     return ("rate_up_mbps" if up else "rate_down_mbps", "power_w")
 
 

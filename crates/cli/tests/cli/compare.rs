@@ -143,6 +143,20 @@ fn key_that_varies_under_two_spellings_is_refused() {
 }
 
 #[test]
+fn policy_that_varies_beside_policies_is_refused() {
+    let place = Place::new();
+    for (command, key, code) in
+        [("compare", "device.policy", 2), ("compare", "policy", 2), ("sweep", "device.policy", 3)]
+    {
+        let vary = format!("{key}=none,wifi-first");
+        let output = place.run(&[command, "tiny.toml", "--vary", &vary, "--policies", "wifi-only,lte-only"]);
+        assert_eq!(output.code, code, "{}", output.err);
+        let message = "`device.policy` cannot vary beside other policies, which replace it";
+        assert!(output.err.contains(message), "{}", output.err);
+    }
+}
+
+#[test]
 fn scenarios_of_the_same_name_are_told_apart_by_their_folders() {
     let place = Place::new();
     for (folder, size) in [("a", "400kB"), ("b", "500kB"), ("c/a", "600kB")] {

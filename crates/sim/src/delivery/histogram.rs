@@ -49,7 +49,7 @@ impl Histogram {
         let mut below = 0;
         let mut current = None;
         quantiles.into_iter().map_while(move |q| {
-            let rank = ((q * self.count as f64).ceil() as u64).max(1);
+            let rank = rank(q, self.count);
             while below < rank
                 && let Some((bin, count)) = bins.next()
             {
@@ -72,6 +72,14 @@ impl Histogram {
         }
         powers
     }
+}
+
+/// Rank of a quantile among `count` values, from 1.
+fn rank(q: f64, count: u64) -> u64 {
+    let rank = (q * count as f64).ceil().max(1.0);
+    // The product may be above a whole number that is the rank: 0.28 times 25 is 7.000000000000001.
+    let lower = rank - 1.0;
+    if lower >= 1.0 && lower / count as f64 >= q { lower as u64 } else { rank as u64 }
 }
 
 /// Bin of a value.
@@ -100,6 +108,18 @@ mod tests {
         let quantiles = [0.0, 0.01, 0.5, 0.95, 0.99, 1.0].map(|q| histogram.quantile(q).unwrap());
         assert_eq!(quantiles, [1, 1, 50, 95, 99, 100]);
         assert_eq!(Histogram::default().quantile(0.5), None);
+    }
+
+    #[test]
+    fn percentiles_have_the_rank_of_exact_arithmetic() {
+        for count in [25, 50, 100, 180, 200] {
+            let mut histogram = Histogram::default();
+            (1..=count).for_each(|value| histogram.add(value));
+            for percent in 1..=100 {
+                let rank = (percent * count).div_ceil(100);
+                assert_eq!(histogram.quantile(percent as f64 / 100.0), Some(rank), "{percent} % of {count}");
+            }
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Charts of a summary: heat maps over two factors, and lines over one.
 
-use super::factor::Factor;
+use super::factor::{Factor, Level};
 use super::{Figure, Summary};
 use experiments::display::decimals;
 use report::{Axis, Estimate, Heat, Line, Lines};
@@ -11,13 +11,15 @@ const MIN_LINE: usize = 3;
 const MAX_LINES: usize = 6;
 /// Maximum number of columns with legible values.
 const MAX_COLUMNS: usize = 12;
+/// Maximum number of levels of a factor with charts, which limits the size of the page.
+const MAX_LEVELS: usize = 400;
 
 /// A heat map of each main figure over the two factors with the most values.
 pub(super) fn heat_maps(summary: &Summary<'_>) -> Vec<Heat> {
     let mut factors: Vec<&Factor> = summary.factors.iter().collect();
     factors.sort_by_key(|factor| core::cmp::Reverse(factor.levels.len()));
     let [rows, columns, others @ ..] = factors.as_slice() else { return Vec::new() };
-    if columns.levels.len() > MAX_COLUMNS {
+    if columns.levels.len() > MAX_COLUMNS || rows.levels.len() > MAX_LEVELS {
         return Vec::new();
     }
     let others = if others.is_empty() { "" } else { " and all other values" };
@@ -35,7 +37,7 @@ fn heat_map(
 ) -> Heat {
     let (unit, scale) = figure.unit();
     let mut cells = vec![vec![Vec::new(); columns.levels.len()]; rows.levels.len()];
-    for (run, value) in figure.values.iter().enumerate().filter(|(_, value)| value.is_finite()) {
+    for (run, value) in figure.finite_by_run() {
         cells[row_of[run]][column_of[run]].push((run, value / scale));
     }
     let estimate = |values: &Vec<_>| (!values.is_empty()).then(|| summary.estimate(values));
@@ -77,7 +79,8 @@ fn in_unit(unit: &str) -> String {
 
 /// Lines of each main figure over each numeric factor.
 pub(super) fn lines(summary: &Summary<'_>) -> Vec<Lines> {
-    let over = summary.factors.iter().filter(|one| one.is_numeric() && one.levels.len() >= MIN_LINE);
+    let numeric = summary.factors.iter().filter(|factor| factor.is_numeric());
+    let over = numeric.filter(|factor| (MIN_LINE..=MAX_LEVELS).contains(&factor.levels.len()));
     over.flat_map(|factor| lines_over(summary, factor)).collect()
 }
 
@@ -87,21 +90,22 @@ fn lines_over(summary: &Summary<'_>, over: &Factor) -> Vec<Lines> {
     let fits = |other: &&Factor| other.levels.len() <= MAX_LINES;
     let split = others().rfind(|other| fits(other) && !other.is_numeric()).or_else(|| others().find(fits));
     let over_of = summary.levels(over);
-    let split_of = split.map(|split| summary.levels(split));
+    let split_of = split.map_or_else(|| vec![0; over_of.len()], |split| summary.levels(split));
+    let lines = split.map_or(1, |split| split.levels.len());
     let averaged = others().count() > usize::from(split.is_some());
     let draw = |figure: &Figure| {
         let (unit, scale) = figure.unit();
-        let line = |name: &str, holds: &dyn Fn(usize) -> bool| {
-            let mut points: Vec<(f64, Estimate)> = over
-                .levels
-                .iter()
-                .enumerate()
-                .filter_map(|(i, level)| {
-                    let values = figure.values_where(|run| over_of[run] == i && holds(run));
-                    let Estimate { mean, ci95 } = summary.estimate(&values);
-                    (!values.is_empty()).then_some((level.number?, Estimate::new(mean / scale, ci95 / scale)))
-                })
-                .collect();
+        let mut values = vec![vec![Vec::new(); over.levels.len()]; lines];
+        for (run, value) in figure.finite_by_run() {
+            values[split_of[run]][over_of[run]].push((run, value));
+        }
+        let line = |name: &str, values: &[Vec<(usize, f64)>]| {
+            let levels = over.levels.iter().zip(values).filter(|(_, values)| !values.is_empty());
+            let point = |(level, values): (&Level, &Vec<_>)| {
+                let Estimate { mean, ci95 } = summary.estimate(values);
+                Some((level.number?, Estimate::new(mean / scale, ci95 / scale)))
+            };
+            let mut points: Vec<(f64, Estimate)> = levels.filter_map(point).collect();
             points.sort_by(|a, b| a.0.total_cmp(&b.0));
             Line::estimates(name, points).dots()
         };
@@ -112,16 +116,14 @@ fn lines_over(summary: &Summary<'_>, over: &Factor) -> Vec<Lines> {
         let y = Axis::new(&*figure.metric.name).unit(unit).from(0.0);
         let key = format!("{}:{}", figure.metric.chart_key(), over.short);
         let chart = Lines::new(format!("{} by {}", figure.metric.title(), over.short), x, y).key(key);
-        let mut chart =
-            match (split, &split_of) {
-                (Some(split), Some(of)) => {
-                    let chart = chart.legend_title(&*split.short);
-                    split.levels.iter().enumerate().fold(chart, |chart, (level, one)| {
-                        chart.line(line(&one.name, &|run| of[run] == level))
-                    })
-                }
-                _ => chart.line(line(&figure.metric.name, &|_| true)),
-            };
+        let mut chart = match split {
+            Some(split) => {
+                let lines = split.levels.iter().zip(&values);
+                let chart = chart.legend_title(&*split.short);
+                lines.fold(chart, |chart, (level, values)| chart.line(line(&level.name, values)))
+            }
+            None => chart.line(line(&figure.metric.name, &values[0])),
+        };
         if averaged {
             let interval = if summary.has_seeds() { ", with 95 % intervals over the seeds" } else { "" };
             chart = chart.caption(format!("Means over all values of the other keys{interval}."));

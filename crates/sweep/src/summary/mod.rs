@@ -140,10 +140,9 @@ impl Figure {
         self.values.iter().copied().filter(|value| value.is_finite()).collect()
     }
 
-    /// Finite values of the runs for which `holds`, with the index of each run.
-    fn values_where(&self, holds: impl Fn(usize) -> bool) -> Vec<(usize, f64)> {
-        let values = self.values.iter().copied().enumerate();
-        values.filter(|(run, value)| value.is_finite() && holds(*run)).collect()
+    /// Finite values with the index of each run.
+    fn finite_by_run(&self) -> impl Iterator<Item = (usize, f64)> {
+        self.values.iter().copied().enumerate().filter(|(_, value)| value.is_finite())
     }
 
     /// Unit for people, and the divisor that converts values to it.

@@ -64,11 +64,11 @@ fn by_level(summary: &Summary<'_>, factor: &Factor) -> Table {
     let mut columns = Vec::new();
     for figure in summary.main_figures() {
         let (unit, scale) = figure.unit();
-        let mean_of = |level: usize| {
-            let values = figure.values_where(|run| levels[run] == level);
-            mean(&values.into_iter().map(|(_, value)| value / scale).collect::<Vec<_>>())
-        };
-        let means: Vec<f64> = (0..factor.levels.len()).map(mean_of).collect();
+        let mut values = vec![Vec::new(); factor.levels.len()];
+        for (run, value) in figure.finite_by_run() {
+            values[levels[run]].push(value / scale);
+        }
+        let means: Vec<f64> = values.iter().map(|values| mean(values)).collect();
         let digits = decimals(means.iter().copied());
         table = table.column(Column::number(&*figure.metric.name).unit(unit).key(&*figure.metric.key));
         columns.push((means, digits));
