@@ -435,3 +435,25 @@ fn floods_fill_bounded_tables_and_are_reported() {
     ];
     assert_eq!(told.notes, expected);
 }
+
+#[test]
+fn gaps_beyond_the_limit_are_reported() {
+    let with_gaps = |segments: u32| -> Vec<Packet> {
+        let one = |i: u32| {
+            let mut segment: Segment<Span> = Segment::new((443, 5000), 2 * i, 1, Flags::ACK, 1000);
+            segment.payload = Span::new(0, 1);
+            let [client, server] = addresses(false, 0);
+            let bytes = capture::packet(server, client, &segment, usize::MAX).unwrap();
+            Packet { at: Instant::ZERO, subflow: 0, down: true, bytes }
+        };
+        (0..segments).chain([0]).map(one).collect()
+    };
+    let told = |segments| read(&pcap(MAGICS[1], 101, &with_gaps(segments), 100, &[]));
+    let few = told(1000);
+    assert_eq!((few.tcp[0].retransmitted_segments, few.notes.len()), (1, 0));
+    let many = told(66_000);
+    assert_eq!(many.tcp[0].retransmitted_segments, 0, "its first transmission is forgotten");
+    let note =
+        "463 bytes in gaps beyond the ranges that are remembered: not missing, and older data counts as new";
+    assert_eq!(many.notes, [note]);
+}
