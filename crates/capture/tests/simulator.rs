@@ -212,3 +212,21 @@ fn losses_in_long_queues_are_no_retransmissions_at_the_receiver() {
     assert_eq!(peak, outcome.connections[0].peak_out_of_order_bytes);
     assert!(summary.notes.is_empty(), "{:?}", summary.notes);
 }
+
+#[test]
+fn round_trips_of_a_long_queue_are_measured() {
+    for timestamps in [true, false] {
+        let (outcome, summary) = simulate(&format!(
+            "title = 'x'\nduration = '20s'\n[device]\nname = 'x'\n\
+             [[path]]\nname = 'lte'\nradio = 'aro.lte'\n\
+             down = {{ rate = '20Mbps', delay = '30ms' }}\n\
+             up = {{ rate = '20Mbps', delay = '30ms', queue = '2500 packets' }}\n\
+             [transport]\ntimestamps = {timestamps}\nrecv_buffer = '16MB'\nsend_buffer = '16MB'\n\
+             [[traffic]]\nkind = 'bulk'\ndirection = 'up'\n"
+        ));
+        let measured = summary.connections[0].subflows[0].rtt.unwrap();
+        let srtt = median_srtt(&outcome, "lte");
+        assert!(srtt > 600.0, "{srtt} ms");
+        assert!((measured.median_ms / srtt - 1.0).abs() < 0.1, "{measured:?}, {srtt} ms");
+    }
+}
