@@ -120,6 +120,20 @@ DL_bitrate,UL_bitrate,State\n\
     }
 
     #[test]
+    fn minutes_and_hours_are_units_of_time() {
+        for name in ["time_min", "t (min)", "elapsed_minutes", "minutes"] {
+            assert_eq!(steps(&format!("{name},mbps\n0,5\n1,6\n")), [(60, 5), (60, 6)], "{name}");
+        }
+        for name in ["time_h", "hours", "elapsed (hours)"] {
+            assert_eq!(steps(&format!("{name},mbps\n0,5\n0.5,6\n")), [(1800, 5), (1800, 6)], "{name}");
+        }
+        assert_eq!(steps("id,min,minutes,mbps\n1,3,0,5\n2,3,1,6\n"), [(60, 5), (60, 6)]);
+        assert_eq!(steps("s,min,mbps\n0,3,5\n1,3,6\n"), [(1, 5), (1, 6)], "`min` may be a minimum");
+        let dated = error("time_min,mbps\n0,1\n2018-02-12,2\n");
+        assert_eq!(dated.expected, "a number of minutes");
+    }
+
+    #[test]
     fn rows_without_a_rate_keep_their_times() {
         assert_eq!(steps("time,mbps\n0,-\n1,\n2,6\n3,7\n"), [(1, 6), (1, 6), (1, 6), (1, 7)]);
         assert_eq!(steps("time,mbps\n0,5\n1,6\n2,-\n3,-\n"), [(1, 5), (1, 6), (1, 6), (1, 6)]);
