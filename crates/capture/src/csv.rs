@@ -123,18 +123,20 @@ impl SeriesSet {
         self.streams.iter().map(|stream| stream.bins.len()).max().unwrap_or(0)
     }
 
-    /// `connection1.wifi.down`. A later subflow of the connection over the same path has its number:
-    /// `connection1.wifi-3.down`.
+    /// `connection1.wifi.down`.
     fn name(&self, stream: &StreamSeries) -> String {
+        format!("connection{}.{}.{}", stream.connection, self.path(stream), stream.direction)
+    }
+
+    /// `wifi`. A later subflow of the connection over the same path has its number: `wifi-3`.
+    pub(crate) fn path(&self, stream: &StreamSeries) -> String {
         let StreamSeries { connection, subflow, path, direction, .. } = stream;
         let is_same = |other: &&StreamSeries| {
             (other.connection, &other.path, other.direction) == (*connection, path, *direction)
         };
         match self.streams.iter().find(is_same) {
-            Some(first) if first.subflow != *subflow => {
-                format!("connection{connection}.{path}-{subflow}.{direction}")
-            }
-            _ => format!("connection{connection}.{path}.{direction}"),
+            Some(first) if first.subflow != *subflow => format!("{path}-{subflow}"),
+            _ => path.clone(),
         }
     }
 }

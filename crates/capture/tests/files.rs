@@ -6,12 +6,14 @@
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use serde_json::Value;
 use tandem_capture::{ReadError, Summary, analyse};
-use units::{Instant, Seed};
+use units::{Duration, Instant, Seed};
 use wire::pcapng::{Direction, Writer};
 use wire::{Dss, Flags, Mapping, MptcpSignal, Segment, Span, TimestampOption, capture};
 
 /// Key 1 has token cd266215 and initial DSN 19ec509083d00a50, key 2 cd04a475 and 886540e5dce77f70.
 const KEYS: [u64; 2] = [1, 2];
+/// Addresses of the client.
+const ADDRESSES: [&str; 2] = ["198.51.100.10", "198.51.100.11"];
 const INITIAL: [u64; 2] = [0x19ec_5090_83d0_0a50, 0x8865_40e5_dce7_7f70];
 
 /// A packet of the conversation: time, subflow, sending end, and bytes.
@@ -181,6 +183,29 @@ fn conversation_is_analysed_correctly() {
     let [event] = &summary.events[..] else { panic!("{:?}", summary.events) };
     assert_eq!((event.subflow, event.from, event.option, &*event.detail), (2, "client", "MP_PRIO", "backup"));
     assert_eq!((summary.ended, summary.notes.len()), ("whole", 0));
+}
+
+#[test]
+fn reopened_subflow_keeps_the_name_of_its_path() {
+    let mut packets = conversation(false);
+    let mut again: Vec<Packet> = packets.iter().filter(|packet| packet.subflow == 1).cloned().collect();
+    for packet in &mut again {
+        let port = if packet.down { 22 } else { 20 };
+        packet.bytes[port..port + 2].copy_from_slice(&50_099_u16.to_be_bytes());
+        packet.at += Duration::from_secs(1);
+    }
+    packets.extend(again);
+    let files = [(pcapng(&packets), ["wifi", "lte"]), (pcap(MAGICS[1], 101, &packets, 100, &[]), ADDRESSES)];
+    for (file, [first, second]) in files {
+        let summary = read(&file);
+        let paths: Vec<&str> = summary.connections[0].subflows.iter().map(|one| &*one.path).collect();
+        assert_eq!(paths, [first, second, second]);
+        let columns: Vec<String> = summary.series.columns().map(|(name, _)| name).collect();
+        let name = format!("connection1.{second}-3.down.payload_bytes");
+        assert!(columns.contains(&name), "{columns:?}");
+        let page = summary.page("x").to_html();
+        assert!(page.contains(&format!("{second}-3")), "the lines of charts have different names");
+    }
 }
 
 #[test]

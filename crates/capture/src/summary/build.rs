@@ -13,7 +13,7 @@ use crate::reader::Ended;
 use crate::series::Series;
 use crate::sketch::Quantiles;
 use crate::tracker::{Connection, Tracker};
-use core::net::SocketAddr;
+use core::net::{IpAddr, SocketAddr};
 use units::{Duration, Instant};
 
 /// Maximum number of subflow directions with a series, those with the most bytes first.
@@ -191,23 +191,13 @@ impl Context<'_> {
     }
 }
 
-/// Names each path by its interface if no other subflow uses it, else by the client's address, and
-/// by its port too if several subflows have the same name.
+/// Names each path by its interface if this has one address of the client alone, else by the address.
 fn name_paths(subflows: &mut [SubflowSummary]) {
-    let interfaces: Vec<String> = subflows.iter().map(|subflow| subflow.interface.clone()).collect();
-    for (subflow, interface) in subflows.iter_mut().zip(&interfaces) {
-        let is_alone = interfaces.iter().filter(|other| *other == interface).count() == 1;
-        subflow.path = if is_alone && !interface.is_empty() {
-            interface.clone()
-        } else {
-            subflow.client.ip().to_string()
-        };
-    }
-    let paths: Vec<String> = subflows.iter().map(|subflow| subflow.path.clone()).collect();
-    for subflow in subflows {
-        if paths.iter().filter(|other| **other == subflow.path).count() > 1 {
-            subflow.path = subflow.client.to_string();
-        }
+    let places: Vec<(String, IpAddr)> =
+        subflows.iter().map(|subflow| (subflow.interface.clone(), subflow.client.ip())).collect();
+    for (subflow, (interface, address)) in subflows.iter_mut().zip(&places) {
+        let is_own = places.iter().all(|(other, with)| (other == interface) == (with == address));
+        subflow.path = if is_own && !interface.is_empty() { interface.clone() } else { address.to_string() };
     }
 }
 
