@@ -142,6 +142,15 @@ fn handshake_and_round_trips_agree() {
 }
 
 #[test]
+fn round_trip_to_the_near_end_is_not_shown() {
+    let (_, summary) = run("down", "timestamps = false", "", "kind = 'bulk'");
+    assert_eq!(summary.connections[0].down.seen_near, Some("receiver"));
+    for subflow in &summary.connections[0].subflows {
+        assert!(subflow.rtt.is_none_or(|rtt| rtt.to == "server"), "{:?}", subflow.rtt);
+    }
+}
+
+#[test]
 fn pauses_of_the_sender_are_no_round_trips() {
     let kind = "kind = 'on-off'\nrate = '2Mbps'\non = '100ms'\noff = '900ms'";
     let (_, summary) = run("down", "", "", kind);

@@ -223,7 +223,8 @@ fn carried(stream: &Stream, new: u64) -> Carried {
     }
 }
 
-/// Round trips from timestamps if both ends use them, to the far end if it is known.
+/// Round trips from timestamps if both ends use them, to the far end if the place is known. The near
+/// end answers at once.
 fn rtt(flow: &Flow, membership: Membership) -> Option<RttSummary> {
     // Segments of the client measure the way to the server.
     let ways = [("server", membership.side), ("client", 1 - membership.side)];
@@ -238,16 +239,17 @@ fn rtt(flow: &Flow, membership: Membership) -> Option<RttSummary> {
             let sketch = if by == "timestamps" { &rtt.by_stamps } else { &rtt.by_data };
             Some((to, sketch.quantiles()?))
         });
-        found.max_by_key(|(to, found)| (Some(*to) == far, found.median)).map(
-            |(to, Quantiles { count, least, median, p95 })| RttSummary {
+        let found = found.filter(|(to, _)| far.is_none_or(|far| far == *to));
+        found.max_by_key(|(_, found)| found.median).map(|(to, Quantiles { count, least, median, p95 })| {
+            RttSummary {
                 to,
                 by,
                 samples: count,
                 min_ms: millis(least),
                 median_ms: millis(median),
                 p95_ms: millis(p95),
-            },
-        )
+            }
+        })
     };
     of("timestamps").or_else(|| of("data"))
 }
