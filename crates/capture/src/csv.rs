@@ -107,7 +107,8 @@ impl SeriesSet {
         }
         out.push('\n');
         for row in 0..self.rows() {
-            let _ = write!(out, "{}", self.interval_s * (row + 1) as f64);
+            let micros = (self.interval_s * (row + 1) as f64 * 1e6).round();
+            let _ = write!(out, "{}", micros / 1e6);
             for (_, values) in &columns {
                 let _ = match values[row] {
                     Some(value) => write!(out, ",{value}"),
@@ -181,6 +182,15 @@ mod tests {
         assert_eq!(columns[14], ("connection1.wifi-3.down.data_bytes".to_owned(), vec![None, Some(7)]));
         let csv = series.to_csv();
         assert_eq!(csv.lines().nth(2), Some("1,0,0,0,0,,0,0,0,0,,5,0,0,0,7"));
+    }
+
+    #[test]
+    fn times_have_at_most_six_decimals() {
+        let bins = vec![Bin::default(); 51];
+        let stream =
+            StreamSeries { connection: 1, subflow: 1, path: "wifi".to_owned(), direction: "up", bins };
+        let csv = SeriesSet { interval_s: 0.064, streams: vec![stream] }.to_csv();
+        assert_eq!(csv.lines().last(), Some("3.264,0,0,0,0,"));
     }
 
     #[test]
