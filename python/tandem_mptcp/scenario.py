@@ -123,7 +123,7 @@ class Scenario:
         ``seed`` is from 0 to 2**64 - 1, by default the scenario's. ``policy`` replaces the scenario's, such
         as ``"wifi-first"`` or ``"emtcp:0.1"``. ``progress`` gets the finished share, from 0 to 1, at
         most 50 times a second; an exception in it stops the run. With ``capture``, the outcome has
-        every packet at the device's interfaces, in memory. Other threads run meanwhile, and Ctrl-C
+        the packets of connections at the device's interfaces, in memory. Other threads run meanwhile, and Ctrl-C
         stops the run.
 
         ``policy``, ``scheduler`` and ``congestion`` are also objects of ``tm.Policy``,
