@@ -221,3 +221,32 @@ impl Data {
         };
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::Seed;
+
+    #[test]
+    fn bytes_beyond_a_gap_equal_a_recount() {
+        for seed in 0..50 {
+            let mut rng = Seed::new(seed).rng("data");
+            let mut data = Data::new();
+            data.begins_after(7);
+            let first = FIRST_POSITION + 1;
+            for step in 0..3000 {
+                let from = first + step + rng.below(2000);
+                if rng.below(50) == 0 {
+                    data.acknowledged(from.wrapping_add(7).wrapping_sub(FIRST_POSITION), false);
+                } else {
+                    let owner = rng.below(2) as u16;
+                    data.carried(Instant::ZERO, from..from + 1 + rng.below(3), owner, |_, _| {});
+                }
+                let in_order = data.in_order.expect("the key sets it");
+                assert_eq!(data.beyond, data.seen.between(in_order, u64::MAX), "seed {seed}");
+                assert!(in_order >= data.seen.floor(), "seed {seed}");
+            }
+            assert!(data.forgotten() > 0, "seed {seed}: some gaps are beyond the limit");
+        }
+    }
+}
