@@ -123,8 +123,8 @@ class Scenario:
         ``seed`` is from 0 to 2**64 - 1, by default the scenario's. ``policy`` replaces the scenario's, such
         as ``"wifi-first"``, ``"emtcp:0.1"`` or ``"best-known:map=FILE"`` with a path from the current
         directory. ``progress`` gets the finished share, from 0 to 1, at most 50 times a second; an
-        exception in it stops the run. With ``capture``, the outcome has every packet at the device's
-        interfaces, in memory. Other threads run meanwhile, and Ctrl-C stops the run.
+        exception in it stops the run. With ``capture``, the outcome has the packets of
+        connections at the device's interfaces, in memory. Other threads run meanwhile, and Ctrl-C stops the run.
 
         ``policy``, ``scheduler`` and ``congestion`` are also objects of ``tm.Policy``,
         ``tm.Scheduler`` and ``tm.CongestionControl`` in Python. An object is a pattern: the run uses

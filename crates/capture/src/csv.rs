@@ -107,7 +107,8 @@ impl SeriesSet {
         }
         out.push('\n');
         for row in 0..self.rows() {
-            let _ = write!(out, "{}", self.interval_s * (row + 1) as f64);
+            let micros = (self.interval_s * (row + 1) as f64 * 1e6).round();
+            let _ = write!(out, "{}", micros / 1e6);
             for (_, values) in &columns {
                 let _ = match values[row] {
                     Some(value) => write!(out, ",{value}"),
@@ -123,18 +124,20 @@ impl SeriesSet {
         self.streams.iter().map(|stream| stream.bins.len()).max().unwrap_or(0)
     }
 
-    /// `connection1.wifi.down`. A later subflow of the connection over the same path has its number:
-    /// `connection1.wifi-3.down`.
+    /// `connection1.wifi.down`.
     fn name(&self, stream: &StreamSeries) -> String {
+        format!("connection{}.{}.{}", stream.connection, self.path(stream), stream.direction)
+    }
+
+    /// `wifi`. A later subflow of the connection over the same path has its number: `wifi-3`.
+    pub(crate) fn path(&self, stream: &StreamSeries) -> String {
         let StreamSeries { connection, subflow, path, direction, .. } = stream;
         let is_same = |other: &&StreamSeries| {
             (other.connection, &other.path, other.direction) == (*connection, path, *direction)
         };
         match self.streams.iter().find(is_same) {
-            Some(first) if first.subflow != *subflow => {
-                format!("connection{connection}.{path}-{subflow}.{direction}")
-            }
-            _ => format!("connection{connection}.{path}.{direction}"),
+            Some(first) if first.subflow != *subflow => format!("{path}-{subflow}"),
+            _ => path.clone(),
         }
     }
 }
@@ -179,6 +182,15 @@ mod tests {
         assert_eq!(columns[14], ("connection1.wifi-3.down.data_bytes".to_owned(), vec![None, Some(7)]));
         let csv = series.to_csv();
         assert_eq!(csv.lines().nth(2), Some("1,0,0,0,0,,0,0,0,0,,5,0,0,0,7"));
+    }
+
+    #[test]
+    fn times_have_at_most_six_decimals() {
+        let bins = vec![Bin::default(); 51];
+        let stream =
+            StreamSeries { connection: 1, subflow: 1, path: "wifi".to_owned(), direction: "up", bins };
+        let csv = SeriesSet { interval_s: 0.064, streams: vec![stream] }.to_csv();
+        assert_eq!(csv.lines().last(), Some("3.264,0,0,0,0,"));
     }
 
     #[test]

@@ -7,8 +7,6 @@ use core::ops::Range;
 use std::collections::BTreeMap;
 use units::Instant;
 
-/// Maximum number of remembered ranges, each with the subflow that carried it first.
-const MAX_RANGES: usize = 1024;
 /// Distance from the furthest byte, in bytes, from which a 64-bit DSN is ignored: it belongs to
 /// another connection or is invalid (RFC 8684, section 3.8).
 const MAX_DISTANCE: u64 = 1 << 31;
@@ -76,7 +74,7 @@ impl Data {
             initial: None,
             origin: None,
             upper_known: false,
-            seen: Seen::new(MAX_RANGES),
+            seen: Seen::new(),
             first: None,
             highest: 0,
             in_order: None,
@@ -162,13 +160,12 @@ impl Data {
         self.beyond += beyond;
         self.highest = self.highest.max(to);
         if from <= in_order || self.seen.floor() > in_order {
-            let floor = self.seen.floor();
             if from == in_order && to >= self.highest && self.beyond == to - from {
                 // Fast path: no data beyond a gap.
                 self.in_order = Some(to);
                 self.beyond = 0;
             } else {
-                self.advance(in_order.max(floor));
+                self.advance(in_order);
             }
         }
         if self.beyond > self.peak_beyond {
@@ -198,7 +195,11 @@ impl Data {
     pub(crate) fn knows_beginning(&self) -> bool {
         self.initial.is_some()
     }
-    /// Returns the bytes that were never seen but count as seen, see [`Seen::forgotten`].
+    /// Doubles the limit of ranges if necessary, see [`Seen::reserve`].
+    pub(crate) fn reserve(&mut self, spare: &mut usize) {
+        self.seen.reserve(spare);
+    }
+    /// Returns the bytes of forgotten gaps, see [`Seen::forgotten`].
     pub(crate) fn forgotten(&self) -> u64 {
         self.seen.forgotten()
     }
@@ -207,10 +208,45 @@ impl Data {
         self.in_order.map_or(0, |from| self.highest.saturating_sub(from).saturating_sub(self.beyond))
     }
 
-    /// Moves `in_order` to the first gap at or after `least`.
+    /// Moves `in_order` to the first remembered gap at or after `least`, at least the present one.
     fn advance(&mut self, least: u64) {
+        let before = self.in_order.unwrap_or(least);
         let in_order = self.seen.contiguous(least);
         self.in_order = Some(in_order);
-        self.beyond = self.seen.between(in_order, u64::MAX);
+        self.beyond = if self.seen.floor() > before {
+            // Data beyond the gap was forgotten.
+            self.seen.between(in_order, u64::MAX)
+        } else {
+            self.beyond - self.seen.between(before, in_order)
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::Seed;
+
+    #[test]
+    fn bytes_beyond_a_gap_equal_a_recount() {
+        for seed in 0..50 {
+            let mut rng = Seed::new(seed).rng("data");
+            let mut data = Data::new();
+            data.begins_after(7);
+            let first = FIRST_POSITION + 1;
+            for step in 0..3000 {
+                let from = first + step + rng.below(2000);
+                if rng.below(50) == 0 {
+                    data.acknowledged(from.wrapping_add(7).wrapping_sub(FIRST_POSITION), false);
+                } else {
+                    let owner = rng.below(2) as u16;
+                    data.carried(Instant::ZERO, from..from + 1 + rng.below(3), owner, |_, _| {});
+                }
+                let in_order = data.in_order.expect("the key sets it");
+                assert_eq!(data.beyond, data.seen.between(in_order, u64::MAX), "seed {seed}");
+                assert!(in_order >= data.seen.floor(), "seed {seed}");
+            }
+            assert!(data.forgotten() > 0, "seed {seed}: some gaps are beyond the limit");
+        }
     }
 }

@@ -9,8 +9,6 @@ use units::Instant;
 use wire::pcapng::Direction;
 use wire::{Flags, Mapping};
 
-/// Maximum number of remembered ranges per direction, of a subflow and of plain TCP.
-const MAX_RANGES: usize = 256;
 /// Maximum number of remembered mappings per direction.
 const MAX_MAPS: usize = 64;
 
@@ -208,7 +206,7 @@ impl Stream {
             first: None,
             acknowledged: None,
             highest: None,
-            seen: Seen::new(MAX_RANGES),
+            seen: Seen::new(),
             subflow: None,
         }
     }
@@ -225,13 +223,14 @@ impl Stream {
         self.highest = self.highest.map(|highest| highest.max(position));
         self.first.get_or_insert(position);
     }
-    /// Counts a segment's payload.
-    pub(crate) fn place(&mut self, seq: u32, len: u32) -> Placed {
+    /// Counts a segment's payload. Ranges beyond the limit of this direction come from `spare_ranges`.
+    pub(crate) fn place(&mut self, seq: u32, len: u32, spare_ranges: &mut usize) -> Placed {
         let from = self.position(seq);
         let len = u64::from(len);
         self.data_segments += 1;
         self.payload += len;
         let mut retransmitted = 0;
+        self.seen.reserve(spare_ranges);
         self.seen.insert(from, from + len, 0, |from, to, before| {
             if before != Before::New {
                 retransmitted += to - from;
@@ -311,7 +310,7 @@ impl Stream {
         // Zero before the first acknowledgement.
         Some(self.acknowledged.min(self.highest).map_or(0, |at| at.saturating_sub(first)))
     }
-    /// Bytes that were never seen and count as seen.
+    /// Bytes of forgotten gaps.
     pub(crate) fn forgotten(&self) -> u64 {
         self.seen.forgotten()
     }

@@ -168,9 +168,9 @@ impl Summary {
 
     fn name(&self, stream: &StreamSeries) -> String {
         if self.connections.len() == 1 {
-            stream.path.clone()
+            self.series.path(stream)
         } else {
-            format!("{}: {}", stream.connection, stream.path)
+            format!("{}: {}", stream.connection, self.series.path(stream))
         }
     }
 }

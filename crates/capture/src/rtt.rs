@@ -4,9 +4,9 @@ use crate::sketch::Sketch;
 use std::collections::VecDeque;
 use units::Instant;
 
-/// Maximum number of pending entries per direction: half a second of Linux's millisecond
-/// timestamps.
-const MAX_PENDING: usize = 512;
+/// Maximum number of pending entries per direction: two seconds of Linux's millisecond timestamps.
+/// Further segments are not measured until an entry is answered.
+const MAX_PENDING: usize = 2048;
 
 /// A timestamp without an echo.
 #[derive(Debug, Clone, Copy)]
@@ -35,6 +35,7 @@ impl Stamp {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Rtt {
     stamps: VecDeque<Stamp>,
+    latest_value: Option<u32>,
     /// Ends of unacknowledged new data, with the time at which each passed.
     data: VecDeque<(u64, Instant)>,
     /// Time of the latest payload in this direction.
@@ -46,15 +47,13 @@ pub(crate) struct Rtt {
 impl Rtt {
     /// Records a segment with this timestamp, which has to be acknowledged if `is_answered`.
     pub(crate) fn on_timestamp(&mut self, now: Instant, value: u32, is_answered: bool) {
-        if let Some(last) = self.stamps.back()
-            && (value.wrapping_sub(last.value) as i32) <= 0
-        {
+        if self.latest_value.is_some_and(|latest| (value.wrapping_sub(latest) as i32) <= 0) {
             return;
         }
-        if self.stamps.len() == MAX_PENDING {
-            self.stamps.pop_front();
+        self.latest_value = Some(value);
+        if self.stamps.len() < MAX_PENDING {
+            self.stamps.push_back(Stamp { value, at: now, is_answered });
         }
-        self.stamps.push_back(Stamp { value, at: now, is_answered });
     }
     /// Records the echo of a timestamp by a peer whose data was last seen at `last_data`; only the
     /// first echo counts.

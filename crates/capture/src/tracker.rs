@@ -18,6 +18,8 @@ pub(crate) const MAX_FLOWS: usize = 50_000;
 pub(crate) const MAX_SUBFLOWS: usize = 2000;
 /// Maximum number of events.
 pub(crate) const MAX_EVENTS: usize = 2000;
+/// Number of ranges of out-of-order data that all sequences share beyond those of each.
+const SHARED_RANGES: usize = 1 << 22;
 /// Number of slots for flows of the latest packets, found without a search.
 const FLOW_CACHE_SLOTS: usize = 16;
 /// Maximum distance of data that assigns a subflow without a beginning to a connection.
@@ -72,6 +74,7 @@ pub(crate) struct Tracker {
     pub(crate) options: Options,
     pub(crate) omitted: Omitted,
     subflows: usize,
+    spare_ranges: usize,
     keys: BTreeMap<Key, usize>,
     cache: [Option<(Key, usize)>; FLOW_CACHE_SLOTS],
     tokens: BTreeMap<u32, (usize, usize)>,
@@ -115,6 +118,7 @@ impl Tracker {
             options: Options::default(),
             omitted: Omitted::default(),
             subflows: 0,
+            spare_ranges: SHARED_RANGES,
             keys: BTreeMap::new(),
             cache: [None; FLOW_CACHE_SLOTS],
             tokens: BTreeMap::new(),
@@ -171,7 +175,8 @@ impl Tracker {
         }
         let flow = &mut self.flows[index];
         let len = if is_syn { 0 } else { tcp.payload_len };
-        let payload = (len > 0).then(|| (flow.streams[direction].place(seq, len), len));
+        let payload =
+            (len > 0).then(|| (flow.streams[direction].place(seq, len, &mut self.spare_ranges), len));
         if let Some(membership) = flow.membership {
             let segment = SubflowSegment { now, flow: index, direction, membership, tcp, options, payload };
             self.on_subflow_segment(&segment);
@@ -386,6 +391,7 @@ impl Tracker {
         segment.measure_rtt(flow);
         segment.record_dss(flow, connection);
         segment.record_rate_request(connection);
+        connection.data[segment.side()].reserve(&mut self.spare_ranges);
         segment.count_payload(flow, connection, since_begin);
         self.push_events(segment, since_begin);
     }
@@ -505,7 +511,7 @@ impl SubflowSegment<'_> {
             data.carried(self.now, from..from + piece.len, number, |len, before| match before {
                 Before::New => carriers.none += len,
                 Before::Owned(owner) if owner == number => carriers.same += len,
-                Before::Owned(_) | Before::Forgotten => carriers.other += len,
+                Before::Owned(_) | Before::Ownerless => carriers.other += len,
             });
             carriers.progress = carriers.progress.max(data.progress(from + piece.len));
         }

@@ -6,12 +6,14 @@
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use serde_json::Value;
 use tandem_capture::{ReadError, Summary, analyse};
-use units::{Instant, Seed};
+use units::{Duration, Instant, Seed};
 use wire::pcapng::{Direction, Writer};
 use wire::{Dss, Flags, Mapping, MptcpSignal, Segment, Span, TimestampOption, capture};
 
 /// Key 1 has token cd266215 and initial DSN 19ec509083d00a50, key 2 cd04a475 and 886540e5dce77f70.
 const KEYS: [u64; 2] = [1, 2];
+/// Addresses of the client.
+const ADDRESSES: [&str; 2] = ["198.51.100.10", "198.51.100.11"];
 const INITIAL: [u64; 2] = [0x19ec_5090_83d0_0a50, 0x8865_40e5_dce7_7f70];
 
 /// A packet of the conversation: time, subflow, sending end, and bytes.
@@ -177,10 +179,33 @@ fn conversation_is_analysed_correctly() {
     assert_eq!(told(&wifi.down), [6, 6000, 5000, 0, 1, 0]);
     assert_eq!(told(&lte.down), [6, 6000, 5000, 1000, 0, 0]);
     assert_eq!(wifi.handshake.unwrap().total_ms, Some(20.0));
-    assert_eq!(wifi.rtt.map(|rtt| (rtt.by, rtt.min_ms)), Some(("timestamps", 10.0)));
+    assert!(wifi.rtt.is_none(), "only the near end echoed timestamps: {:?}", wifi.rtt);
     let [event] = &summary.events[..] else { panic!("{:?}", summary.events) };
     assert_eq!((event.subflow, event.from, event.option, &*event.detail), (2, "client", "MP_PRIO", "backup"));
     assert_eq!((summary.ended, summary.notes.len()), ("whole", 0));
+}
+
+#[test]
+fn reopened_subflow_keeps_the_name_of_its_path() {
+    let mut packets = conversation(false);
+    let mut again: Vec<Packet> = packets.iter().filter(|packet| packet.subflow == 1).cloned().collect();
+    for packet in &mut again {
+        let port = if packet.down { 22 } else { 20 };
+        packet.bytes[port..port + 2].copy_from_slice(&50_099_u16.to_be_bytes());
+        packet.at += Duration::from_secs(1);
+    }
+    packets.extend(again);
+    let files = [(pcapng(&packets), ["wifi", "lte"]), (pcap(MAGICS[1], 101, &packets, 100, &[]), ADDRESSES)];
+    for (file, [first, second]) in files {
+        let summary = read(&file);
+        let paths: Vec<&str> = summary.connections[0].subflows.iter().map(|one| &*one.path).collect();
+        assert_eq!(paths, [first, second, second]);
+        let columns: Vec<String> = summary.series.columns().map(|(name, _)| name).collect();
+        let name = format!("connection1.{second}-3.down.payload_bytes");
+        assert!(columns.contains(&name), "{columns:?}");
+        let page = summary.page("x").to_html();
+        assert!(page.contains(&format!("{second}-3")), "the lines of charts have different names");
+    }
 }
 
 #[test]
@@ -434,4 +459,26 @@ fn floods_fill_bounded_tables_and_are_reported() {
         "10 events beyond the first 2000, left out",
     ];
     assert_eq!(told.notes, expected);
+}
+
+#[test]
+fn gaps_beyond_the_limit_are_reported() {
+    let with_gaps = |segments: u32| -> Vec<Packet> {
+        let one = |i: u32| {
+            let mut segment: Segment<Span> = Segment::new((443, 5000), 2 * i, 1, Flags::ACK, 1000);
+            segment.payload = Span::new(0, 1);
+            let [client, server] = addresses(false, 0);
+            let bytes = capture::packet(server, client, &segment, usize::MAX).unwrap();
+            Packet { at: Instant::ZERO, subflow: 0, down: true, bytes }
+        };
+        (0..segments).chain([0]).map(one).collect()
+    };
+    let told = |segments| read(&pcap(MAGICS[1], 101, &with_gaps(segments), 100, &[]));
+    let few = told(1000);
+    assert_eq!((few.tcp[0].retransmitted_segments, few.notes.len()), (1, 0));
+    let many = told(66_000);
+    assert_eq!(many.tcp[0].retransmitted_segments, 0, "its first transmission is forgotten");
+    let note =
+        "463 bytes in gaps beyond the ranges that are remembered: not missing, and older data counts as new";
+    assert_eq!(many.notes, [note]);
 }

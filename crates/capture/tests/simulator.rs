@@ -20,8 +20,13 @@ fn run(direction: &str, transport: &str, wifi: &str, kind: &str) -> (Outcome, Su
          up = {{ rate = '6Mbps', delay = '40ms', queue = '80ms', loss = 0.005 }}\n\
          [[traffic]]\n{kind}\ndirection = '{direction}'\n"
     );
+    simulate(&text)
+}
+
+/// Runs a scenario, and analyses its capture.
+fn simulate(text: &str) -> (Outcome, Summary) {
     let nothing = |_: &str| Err("no such file".to_owned());
-    let scenario = scenario::Scenario::parse("capture", &text, &nothing);
+    let scenario = scenario::Scenario::parse("capture", text, &nothing);
     let mut experiment = scenario.unwrap_or_else(|found| panic!("{found:#?}")).experiment;
     experiment.capture = true;
     let outcome = sim::run(&experiment);
@@ -137,6 +142,15 @@ fn handshake_and_round_trips_agree() {
 }
 
 #[test]
+fn round_trip_to_the_near_end_is_not_shown() {
+    let (_, summary) = run("down", "timestamps = false", "", "kind = 'bulk'");
+    assert_eq!(summary.connections[0].down.seen_near, Some("receiver"));
+    for subflow in &summary.connections[0].subflows {
+        assert!(subflow.rtt.is_none_or(|rtt| rtt.to == "server"), "{:?}", subflow.rtt);
+    }
+}
+
+#[test]
 fn pauses_of_the_sender_are_no_round_trips() {
     let kind = "kind = 'on-off'\nrate = '2Mbps'\non = '100ms'\noff = '900ms'";
     let (_, summary) = run("down", "", "", kind);
@@ -170,5 +184,58 @@ fn subflows_without_beginning_are_joined_by_their_data() {
     for subflow in &connection.subflows {
         assert_eq!(subflow.server.port(), 443);
         assert_eq!(subflow.down.payload_bytes, subflow.down.new_bytes + subflow.down.retransmitted_bytes);
+    }
+}
+
+/// Median of the sender's smoothed round-trip times over a path, in ms.
+fn median_srtt(outcome: &Outcome, path: &str) -> f64 {
+    let name = format!("{path}.srtt_ms");
+    let column = outcome.series.columns.iter().find(|column| column.name == name).unwrap();
+    let mut values: Vec<f64> = column.values.iter().copied().filter(|ms| *ms > 0.0).collect();
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+#[test]
+fn losses_in_long_queues_are_no_retransmissions_at_the_receiver() {
+    let (outcome, summary) = simulate(
+        "title = 'x'\nduration = '4s'\n[device]\nname = 'x'\n\
+         [[path]]\nname = 'wifi'\nradio = 'aro.wifi'\n\
+         down = { rate = '100Mbps', delay = '15ms', queue = '1000 packets' }\n\
+         up = { rate = '20Mbps', delay = '15ms' }\n\
+         [[path]]\nname = 'lte'\nradio = 'aro.lte'\n\
+         down = { rate = '50Mbps', delay = '30ms', queue = '1000 packets' }\n\
+         up = { rate = '20Mbps', delay = '30ms' }\n\
+         [transport]\nrecv_buffer = '16MB'\nsend_buffer = '16MB'\n[[traffic]]\nkind = 'bulk'\n",
+    );
+    for path in &outcome.paths {
+        let carried = carried(&summary, &path.name, false);
+        assert!(path.retransmissions > 500, "{}: {} losses", path.name, path.retransmissions);
+        assert_eq!((carried.retransmitted_bytes, carried.reinjected_bytes), (0, 0), "{}", path.name);
+        assert_eq!(carried.new_bytes, path.payload_down_bytes, "{}", path.name);
+        let subflow = summary.connections[0].subflows.iter().find(|one| one.path == path.name).unwrap();
+        let (measured, srtt) = (subflow.rtt.unwrap().median_ms, median_srtt(&outcome, &path.name));
+        assert!((measured / srtt - 1.0).abs() < 0.1, "{}: {measured} ms, {srtt} ms", path.name);
+    }
+    let peak = Some(summary.connections[0].down.peak_out_of_order_bytes);
+    assert_eq!(peak, outcome.connections[0].peak_out_of_order_bytes);
+    assert!(summary.notes.is_empty(), "{:?}", summary.notes);
+}
+
+#[test]
+fn round_trips_of_a_long_queue_are_measured() {
+    for timestamps in [true, false] {
+        let (outcome, summary) = simulate(&format!(
+            "title = 'x'\nduration = '20s'\n[device]\nname = 'x'\n\
+             [[path]]\nname = 'lte'\nradio = 'aro.lte'\n\
+             down = {{ rate = '20Mbps', delay = '30ms' }}\n\
+             up = {{ rate = '20Mbps', delay = '30ms', queue = '2500 packets' }}\n\
+             [transport]\ntimestamps = {timestamps}\nrecv_buffer = '16MB'\nsend_buffer = '16MB'\n\
+             [[traffic]]\nkind = 'bulk'\ndirection = 'up'\n"
+        ));
+        let measured = summary.connections[0].subflows[0].rtt.unwrap();
+        let srtt = median_srtt(&outcome, "lte");
+        assert!(srtt > 600.0, "{srtt} ms");
+        assert!((measured.median_ms / srtt - 1.0).abs() < 0.1, "{measured:?}, {srtt} ms");
     }
 }

@@ -51,7 +51,7 @@ pub enum QueueLimit {
     /// Number of bytes.
     Bytes(Bytes),
     /// Transmission time of the queued packets. In a cell, their transmission time if the station
-    /// had the medium to itself.
+    /// had the medium to itself, with fading at the mean channel.
     Time(Duration),
     /// No limit.
     Unlimited,
@@ -238,12 +238,14 @@ pub struct StationConfig {
 }
 
 impl StationConfig {
-    /// Rate of the medium while this station transmits, without fading, in a cell of this rate.
-    pub fn rate(&self, cell_rate: Bitrate) -> Bitrate {
-        match (self.link_rate, self.snr_db) {
+    /// Rate of the medium while this station transmits in `cell`. With fading it is that of the mean
+    /// channel.
+    pub fn rate(&self, cell: &CellConfig) -> Bitrate {
+        let fading = cell.fading.filter(|_| cell.kind == CellKind::Lte);
+        match (self.link_rate, self.snr_db.or(fading.map(|fading| fading.snr_db))) {
             (Some(rate), _) => rate,
-            (None, Some(db)) => rate_at(cell_rate, snr_from_db(db)),
-            (None, None) => cell_rate,
+            (None, Some(db)) => rate_at(cell.rate, snr_from_db(db)),
+            (None, None) => cell.rate,
         }
     }
 }

@@ -158,6 +158,9 @@ cases! {
     rate_beside_cell: "down = { cell = \"home\"" => "down = { rate = \"1Mbps\", cell = \"home\"";
     direction_without_rate: "rate = \"50Mbps\", " => "";
     link_rate_without_cell: "rate = \"50Mbps\"" => "rate = \"50Mbps\", link_rate = \"6Mbps\"";
+    link_rate_above_that_of_the_cell: "down = { cell = \"home\"" => "down = { link_rate = \"300Mbps\", cell = \"home\"";
+    link_rate_of_others_above_that_of_the_cell: "kind = \"wifi\"" =>
+        "kind = \"wifi\"\nothers = [{ rate = \"1Mbps\", link_rate = \"300Mbps\" }]";
     lte_cell_for_both_directions: "kind = \"wifi\"" => "kind = \"lte\"";
     tcp_without_path: "protocol = \"mptcp\"" => "protocol = \"tcp\"";
     tcp_over_unknown_path: "protocol = \"mptcp\"" => "protocol = \"tcp\"\npath = \"wfi\"";

@@ -142,7 +142,8 @@ impl DeviceOutcome {
         let energy = radios + joint;
         let rate = energy.per(experiment.duration);
         let battery = Battery::new(experiment.device.battery);
-        let delivered_mbit: f64 = connections.iter().map(|c| c.delivered_bytes as f64 * 8e-6).sum();
+        // An empty sum of floats is -0.0.
+        let delivered_mbit = connections.iter().map(|c| c.delivered_bytes as f64 * 8e-6).sum::<f64>() + 0.0;
         let joules = energy.as_joules();
         Self {
             name: experiment.device.name.clone(),

@@ -389,7 +389,7 @@ pub fn energy_costs(paths: &[PathSpec], cells: &[CellSpec], direction: Direction
                 Rate::Steps(steps) => steps.first().map_or(Bitrate::from_bps(0), |&(_, rate)| rate),
                 Rate::Trace(trace) => trace.mean_rate(),
             },
-            Hop::Cell { cell, station } => station.rate(cells[*cell].config.rate),
+            Hop::Cell { cell, station } => station.rate(&cells[*cell].config),
         };
         path.profile.energy_per_mbit_in(radio, rate) / 125_000.0
     };

@@ -30,7 +30,7 @@ pub struct Experiment {
     pub traffic: Vec<TrafficConfig>,
     /// Flows of datagrams that share links and radios with the connections.
     pub background: Vec<BackgroundSpec>,
-    /// Captures every packet at the device's interfaces.
+    /// Captures the packets of connections at the device's interfaces.
     pub capture: bool,
 }
 

@@ -21,6 +21,14 @@ fn a_tcp_connection_fills_its_link() {
 }
 
 #[test]
+fn efficiency_without_connections_is_positive_zero() {
+    let mut experiment = wifi_lte(Kind::Bulk, 1);
+    experiment.traffic.clear();
+    let efficiency = run(&experiment).device.efficiency_mbit_per_j;
+    assert_eq!(efficiency.map(f64::to_bits), Some(0.0_f64.to_bits()));
+}
+
+#[test]
 fn two_paths_carry_more_than_one() {
     let outcome = run(&wifi_lte(Kind::Bulk, 20));
     assert!(goodput(&outcome) > 85.0, "{}", goodput(&outcome));

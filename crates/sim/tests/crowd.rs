@@ -6,8 +6,10 @@ use core::ops::ControlFlow;
 use link::{CellConfig, CellKind, Fading, Impairments, Load, Loss, StationConfig};
 use support::any::any_experiment;
 use support::{link, wifi_lte};
-use tandem_sim::{Backhaul, CellSpec, Crowd, CrowdOutcome, Experiment, Hop, Outcome, run, run_crowd};
-use traffic::{Kind, TrafficConfig};
+use tandem_sim::{
+    Backhaul, CellSpec, Crowd, CrowdOutcome, Experiment, Hop, Outcome, energy_costs, run, run_crowd,
+};
+use traffic::{Direction, Kind, TrafficConfig};
 use units::{Bitrate, Duration, Instant, Probability, Rng, Seed};
 
 fn outcome_of(crowd: &Crowd) -> CrowdOutcome {
@@ -190,6 +192,19 @@ fn silent_device_before_the_others_leaves_their_channels_as_they_are() {
     let both = outcome_of(&crowd(cells, vec![silent, user(2)]));
     assert!(alone.devices[0].paths[0].wire_down_bytes > 100_000);
     assert!(alone.devices[0] == both.devices[1]);
+}
+
+#[test]
+fn energy_costs_are_those_of_the_mean_channel() {
+    let mut cells = vec![cell("sector", CellKind::Lte, 20.0)];
+    cells[0].config.fading = Some(Fading { snr_db: 5.0, ..Fading::default() });
+    let costs = |hop| {
+        let mut device = lte_user(1, 0.0, 1);
+        device.paths[0].down = hop;
+        energy_costs(&device.paths, &cells, Direction::Down)
+    };
+    let of_cell = Hop::Cell { cell: 0, station: StationConfig::default() };
+    assert_eq!(costs(of_cell), costs(station(0, 5.0)));
 }
 
 #[test]

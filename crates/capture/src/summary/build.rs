@@ -13,7 +13,7 @@ use crate::reader::Ended;
 use crate::series::Series;
 use crate::sketch::Quantiles;
 use crate::tracker::{Connection, Tracker};
-use core::net::SocketAddr;
+use core::net::{IpAddr, SocketAddr};
 use units::{Duration, Instant};
 
 /// Maximum number of subflow directions with a series, those with the most bytes first.
@@ -191,23 +191,13 @@ impl Context<'_> {
     }
 }
 
-/// Names each path by its interface if no other subflow uses it, else by the client's address, and
-/// by its port too if several subflows have the same name.
+/// Names each path by its interface if this has one address of the client alone, else by the address.
 fn name_paths(subflows: &mut [SubflowSummary]) {
-    let interfaces: Vec<String> = subflows.iter().map(|subflow| subflow.interface.clone()).collect();
-    for (subflow, interface) in subflows.iter_mut().zip(&interfaces) {
-        let is_alone = interfaces.iter().filter(|other| *other == interface).count() == 1;
-        subflow.path = if is_alone && !interface.is_empty() {
-            interface.clone()
-        } else {
-            subflow.client.ip().to_string()
-        };
-    }
-    let paths: Vec<String> = subflows.iter().map(|subflow| subflow.path.clone()).collect();
-    for subflow in subflows {
-        if paths.iter().filter(|other| **other == subflow.path).count() > 1 {
-            subflow.path = subflow.client.to_string();
-        }
+    let places: Vec<(String, IpAddr)> =
+        subflows.iter().map(|subflow| (subflow.interface.clone(), subflow.client.ip())).collect();
+    for (subflow, (interface, address)) in subflows.iter_mut().zip(&places) {
+        let is_own = places.iter().all(|(other, with)| (other == interface) == (with == address));
+        subflow.path = if is_own && !interface.is_empty() { interface.clone() } else { address.to_string() };
     }
 }
 
@@ -233,7 +223,8 @@ fn carried(stream: &Stream, new: u64) -> Carried {
     }
 }
 
-/// Round trips from timestamps if both ends use them, to the far end if it is known.
+/// Round trips from timestamps if both ends use them, to the far end if the place is known. The near
+/// end answers at once.
 fn rtt(flow: &Flow, membership: Membership) -> Option<RttSummary> {
     // Segments of the client measure the way to the server.
     let ways = [("server", membership.side), ("client", 1 - membership.side)];
@@ -248,16 +239,17 @@ fn rtt(flow: &Flow, membership: Membership) -> Option<RttSummary> {
             let sketch = if by == "timestamps" { &rtt.by_stamps } else { &rtt.by_data };
             Some((to, sketch.quantiles()?))
         });
-        found.max_by_key(|(to, found)| (Some(*to) == far, found.median)).map(
-            |(to, Quantiles { count, least, median, p95 })| RttSummary {
+        let found = found.filter(|(to, _)| far.is_none_or(|far| far == *to));
+        found.max_by_key(|(_, found)| found.median).map(|(to, Quantiles { count, least, median, p95 })| {
+            RttSummary {
                 to,
                 by,
                 samples: count,
                 min_ms: millis(least),
                 median_ms: millis(median),
                 p95_ms: millis(p95),
-            },
-        )
+            }
+        })
     };
     of("timestamps").or_else(|| of("data"))
 }

@@ -110,7 +110,7 @@ pub struct DataSummary {
 pub struct SubflowSummary {
     /// Number within its connection, from 1.
     pub number: usize,
-    /// Name in tables: the interface's, if it belongs to this subflow only, otherwise the client's
+    /// Name in tables: the interface's, if it has one address of the client alone, otherwise the
     /// address.
     pub path: String,
     /// Interface that saw it.

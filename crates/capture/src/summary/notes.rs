@@ -45,7 +45,11 @@ pub(super) fn notes(tracker: &Tracker, file: &File, plain: usize) -> Vec<String>
             format!("segments of subflows beyond the first {MAX_SUBFLOWS}, counted as plain TCP"),
         ),
         (omitted.events, format!("events beyond the first {MAX_EVENTS}, left out")),
-        (forgotten, "bytes in gaps older than the latest ranges: they count as seen".to_owned()),
+        (
+            forgotten,
+            "bytes in gaps beyond the ranges that are remembered: not missing, and older data counts as new"
+                .to_owned(),
+        ),
         (
             plain.saturating_sub(MAX_PLAIN) as u64,
             "flows of plain TCP, those with the least bytes, not listed".to_owned(),

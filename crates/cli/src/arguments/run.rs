@@ -46,7 +46,7 @@ pub(crate) struct Run {
     /// Of a scenario with several devices, show this one among the others, for example phone-7
     #[arg(long, value_name = "NAME")]
     pub(crate) device: Option<String>,
-    /// Also write every packet at the device's interfaces to capture.pcapng
+    /// Also write the packets of connections at the device's interfaces to capture.pcapng
     #[arg(long)]
     pub(crate) pcap: bool,
     /// Log state changes, losses, reinjections and decisions to stderr, by crate: mptcp, link,

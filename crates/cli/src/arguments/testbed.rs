@@ -46,7 +46,7 @@ pub(crate) struct Testbed {
     /// Directory for the results [default: tandem-out/<scenario>-kernel]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
-    /// Also write every packet at the device's interfaces to capture.pcapng
+    /// Also write the packets of connections at the device's interfaces to capture.pcapng
     #[arg(long)]
     pub(crate) pcap: bool,
     /// Disable segmentation offload: the kernel, not the emulator, splits data into packets

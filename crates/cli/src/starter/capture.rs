@@ -4,7 +4,7 @@ use super::{TRANSPORT, Technology, comment_text, head, unique_names};
 use crate::command::init::parse;
 use crate::failure::{Failure, reason};
 use capture::{ConnectionSummary, ReadError, SubflowSummary, Summary};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs::File;
 use std::net::IpAddr;
@@ -19,6 +19,10 @@ const MIN_BYTES: u64 = 1000;
 /// A direction with a smaller share of a path's payload carries acknowledgements only, so that its
 /// rate is unknown.
 const ACKNOWLEDGEMENTS: f64 = 0.02;
+/// A path that is seen for so much less than its connections, in seconds, began late or ended early.
+const MIN_ABSENCE: f64 = 1.0;
+/// Shortest presence of a path that leaves, in seconds: times of a scenario are written in ms.
+const MIN_PRESENCE: f64 = 0.002;
 
 /// Observations of one address of the client.
 #[derive(Debug, Default)]
@@ -26,20 +30,47 @@ struct Seen {
     interface: String,
     down_bytes: u64,
     up_bytes: u64,
+    /// Down and up, with the headers of subflows.
+    wire_bytes: [u64; 2],
     from_s: f64,
     to_s: f64,
+    /// Start and end of the connections that use it.
+    connections_s: Option<[f64; 2]>,
+    /// Whether its last subflow was closed, or the client removed its address.
+    is_closed: bool,
     /// Shortest round-trip time in ms.
     rtt_ms: Option<f64>,
 }
 
 impl Seen {
-    fn add(&mut self, interface: &str, [down, up]: [u64; 2], [from_s, to_s]: [f64; 2]) {
+    fn add(&mut self, interface: &str, [down, up]: [u64; 2], wire: [u64; 2], [from_s, to_s]: [f64; 2]) {
         let is_first = self.to_s <= 0.0 && self.down_bytes + self.up_bytes == 0;
         interface.clone_into(&mut self.interface);
         self.down_bytes += down;
         self.up_bytes += up;
+        self.wire_bytes = [self.wire_bytes[0] + wire[0], self.wire_bytes[1] + wire[1]];
         self.from_s = if is_first { from_s } else { self.from_s.min(from_s) };
         self.to_s = self.to_s.max(to_s);
+    }
+
+    /// Adds the time of a connection over this path.
+    fn add_connection(&mut self, [from_s, to_s]: [f64; 2]) {
+        let [start, end] = self.connections_s.unwrap_or([from_s, to_s]);
+        self.connections_s = Some([start.min(from_s), end.max(to_s)]);
+    }
+
+    /// Time at which the path joined its connections, if they began without it.
+    fn join_s(&self) -> Option<f64> {
+        let [start, _] = self.connections_s?;
+        Some(self.from_s).filter(|&from| from - start > MIN_ABSENCE && from < MAX_SECONDS)
+    }
+
+    /// Time at which the path left its connections, if they went on without it. A silent path may be
+    /// idle.
+    fn leave_s(&self) -> Option<f64> {
+        let [_, end] = self.connections_s?;
+        let lasts = self.to_s - self.from_s > MIN_PRESENCE;
+        Some(self.to_s).filter(|&to| self.is_closed && lasts && end - to > MIN_ABSENCE && to < MAX_SECONDS)
     }
 
     /// Mean rate in Mbit/s.
@@ -92,8 +123,13 @@ fn paths(summary: &Summary) -> BTreeMap<IpAddr, Seen> {
     for connection in &summary.connections {
         for subflow in &connection.subflows {
             let one = seen.entry(subflow.client.ip()).or_default();
+            if subflow.to_s >= one.to_s {
+                one.is_closed = subflow.closed.is_some() || is_removed(summary, connection, subflow);
+            }
             let bytes = [subflow.down.payload_bytes, subflow.up.payload_bytes];
-            one.add(&subflow.interface, bytes, [subflow.from_s, subflow.to_s]);
+            let wire = [subflow.down.wire_bytes, subflow.up.wire_bytes];
+            one.add(&subflow.interface, bytes, wire, [subflow.from_s, subflow.to_s]);
+            one.add_connection([connection.from_s, connection.to_s]);
             if let Some(rtt) = round_trip(subflow, far_end(connection)) {
                 one.rtt_ms = Some(one.rtt_ms.map_or(rtt, |known| known.min(rtt)));
             }
@@ -101,10 +137,24 @@ fn paths(summary: &Summary) -> BTreeMap<IpAddr, Seen> {
     }
     for plain in summary.tcp.iter().filter(|plain| plain.down_bytes + plain.up_bytes >= MIN_BYTES) {
         let one = seen.entry(plain.client.ip()).or_default();
-        one.add(&plain.interface, [plain.down_bytes, plain.up_bytes], [plain.from_s, plain.to_s]);
+        let bytes = [plain.down_bytes, plain.up_bytes];
+        one.add(&plain.interface, bytes, bytes, [plain.from_s, plain.to_s]);
+        one.add_connection([plain.from_s, plain.to_s]);
     }
     seen.retain(|_, one| one.down_bytes + one.up_bytes > 0);
     seen
+}
+
+/// Whether the client removed an address of the connection at about the end of this subflow. The
+/// signal is repeated until an acknowledgement, perhaps for seconds: the first one counts.
+fn is_removed(summary: &Summary, connection: &ConnectionSummary, subflow: &SubflowSummary) -> bool {
+    let mut addresses = BTreeSet::new();
+    summary
+        .events
+        .iter()
+        .filter(|event| event.connection == connection.number && event.from == "client")
+        .filter(|event| event.option == "REMOVE_ADDR" && addresses.insert(&event.detail))
+        .any(|event| (event.at_s - subflow.to_s).abs() < MIN_ABSENCE)
 }
 
 /// The end that is not near the place of capture, if the place is known.
@@ -204,6 +254,12 @@ fn write_path(text: &mut String, index: usize, name: &str, address: IpAddr, one:
         one.up_bytes as f64 / 1e6,
         technology.radio
     );
+    if let Some(at) = one.join_s() {
+        let _ = writeln!(text, "join_at = \"{at:.3}s\"   # its first packet");
+    }
+    if let Some(at) = one.leave_s() {
+        let _ = writeln!(text, "leave_at = \"{at:.3}s\"   # its last packet");
+    }
     let delay = if let Some(rtt) = one.rtt_ms {
         let _ = writeln!(text, "# delay: half of the shortest round-trip time seen, {rtt:.1} ms");
         format!("{:.3}ms", rtt / 2.0)
@@ -212,14 +268,14 @@ fn write_path(text: &mut String, index: usize, name: &str, address: IpAddr, one:
         technology.delay.to_owned()
     };
     text.push_str("# rate: the mean seen; the link itself may be faster\n");
-    for (key, bytes, other) in [("down", one.down_bytes, one.up_bytes), ("up", one.up_bytes, one.down_bytes)]
-    {
-        let is_idle = (bytes as f64) < ACKNOWLEDGEMENTS * other as f64;
+    let bytes = [one.down_bytes, one.up_bytes];
+    for (this, other, key) in [(0, 1, "down"), (1, 0, "up")] {
+        let is_idle = (bytes[this] as f64) < ACKNOWLEDGEMENTS * bytes[other] as f64;
         let (rate, remark) = if is_idle {
-            let assumed = (one.mbps(other) / 2.0).max(1.0);
+            let assumed = (one.mbps(one.wire_bytes[other]) / 2.0).max(1.0);
             (assumed, "   # assumed: the capture has acknowledgements only")
         } else {
-            (one.mbps(bytes).max(0.01), "")
+            (one.mbps(one.wire_bytes[this]).max(0.01), "")
         };
         let _ = writeln!(text, "{key} = {{ rate = \"{rate:.3}Mbps\", delay = \"{delay}\" }}{remark}");
     }

@@ -118,6 +118,27 @@ fn init_takes_no_delay_from_a_handshake_with_a_lost_syn() {
     assert!((5.0..10.0).contains(&delays[0]), "Wi-Fi has 5 ms: {delays:?}");
 }
 
+#[test]
+fn init_takes_the_times_of_paths_that_come_and_go() {
+    let place = Place::new();
+    place.done(&["examples", "--copy", "handover"]);
+    let times = ["path.wifi.leave_at=2s", "path.wifi-again.join_at=4s"].map(|time| ["--set", time]);
+    let run = ["run", "handover.toml", "--duration", "6s", "--pcap", "--out", "out"];
+    place.done(&[&run[..], &times.concat()].concat());
+    place.done(&["init", "seen.toml", "--capture", "out/capture.pcapng"]);
+    let seen = place.read("seen.toml");
+    let [_, wifi, lte, again] = seen.split("[[path]]").collect::<Vec<_>>()[..] else { panic!("{seen}") };
+    let time = |path: &str, key: &str| -> Option<f64> {
+        let (_, value) = path.split_once(&format!("{key} = \""))?;
+        value.split_once("s\"")?.0.parse().ok()
+    };
+    assert_eq!((time(wifi, "join_at"), time(lte, "join_at"), time(lte, "leave_at")), (None, None, None));
+    assert!(time(wifi, "leave_at").is_some_and(|at| (1.9..2.1).contains(&at)), "{wifi}");
+    assert!(time(again, "join_at").is_some_and(|at| (4.0..4.1).contains(&at)), "{again}");
+    assert_eq!(time(again, "leave_at"), None);
+    assert_usable(&place, "seen.toml");
+}
+
 /// Sets the clock of a capture ahead by years at its last packet.
 fn clock_jumps(capture: &mut [u8]) {
     let word =

@@ -29,7 +29,7 @@ pub(super) struct Lte<T> {
 
 #[derive(Debug, Clone)]
 struct User {
-    /// Rate without fading.
+    /// Rate of the mean channel.
     rate: Bitrate,
     channel: Channel,
     /// Seed of the fading.
@@ -59,7 +59,7 @@ impl<T: Clone> Lte<T> {
     pub(super) fn new(config: &CellConfig, attached: &[CellStation], seed: Seed) -> Self {
         let loads = Loads::new(&config.others, seed);
         let stations: Vec<Station<T>> =
-            (0..).zip(attached).map(|(i, s)| Station::new(s, config.rate, Duration::ZERO, i)).collect();
+            (0..).zip(attached).map(|(i, s)| Station::new(s, config, Duration::ZERO, i)).collect();
         let user = |rate: Bitrate, channel, seed: Seed| User {
             rate,
             channel,

@@ -1,6 +1,6 @@
 //! A station with a queue and a propagation stage.
 
-use crate::config::{CellStation, QueueLimit};
+use crate::config::{CellConfig, CellStation, QueueLimit};
 use crate::loss::Transmission;
 use crate::propagation::{Propagation, PropagationConfig};
 use crate::sent::Sent;
@@ -26,7 +26,7 @@ pub(super) struct Station<T> {
 
 impl<T: Clone> Station<T> {
     /// Creates station `index` of a cell.
-    pub(super) fn new(station: &CellStation, cell_rate: Bitrate, overhead: Duration, index: usize) -> Self {
+    pub(super) fn new(station: &CellStation, cell: &CellConfig, overhead: Duration, index: usize) -> Self {
         let config = &station.config;
         let propagation = PropagationConfig {
             delay: config.delay,
@@ -37,7 +37,7 @@ impl<T: Clone> Station<T> {
         };
         Self {
             limit: config.queue,
-            rate: config.rate(cell_rate),
+            rate: config.rate(cell),
             overhead,
             queue: VecDeque::new(),
             queue_bytes: 0,

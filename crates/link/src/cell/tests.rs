@@ -215,6 +215,19 @@ fn fading_users_with_a_link_rate_have_the_best_channel_as_their_limit() {
 }
 
 #[test]
+fn queue_limit_in_time_is_that_of_the_mean_channel() {
+    let config = CellConfig { fading: Some(Fading { snr_db: 5.0, ..Fading::default() }), ..lte(20) };
+    let accepted = |snr_db| {
+        let queue = QueueLimit::Time(Duration::from_millis(100));
+        let mut cell = cell(&config, &[StationConfig { queue, snr_db, ..StationConfig::default() }]);
+        (0..1000).filter(|&item| cell.push(ms(0), 0, 1000, item)).count()
+    };
+    // 20 Mbit/s * 0.6 log2(1 + snr) / 4.4 is 5.61 Mbit/s.
+    assert_eq!(accepted(Some(5.0)), 71);
+    assert_eq!(accepted(None), 71);
+}
+
+#[test]
 fn slow_wifi_station_slows_the_others() {
     let slow = StationConfig { link_rate: Some(mbps(1)), ..StationConfig::default() };
     let mut cell = cell(&wifi(11), &[StationConfig::default(), slow]);

@@ -45,10 +45,7 @@ impl<T: Clone> Wifi<T> {
                 downlinks,
                 ready: Ready::new(stations.len(), 0),
             },
-            stations: (0..)
-                .zip(stations)
-                .map(|(i, s)| Station::new(s, config.rate, config.overhead, i))
-                .collect(),
+            stations: (0..).zip(stations).map(|(i, s)| Station::new(s, config, config.overhead, i)).collect(),
             loads,
             rate: config.rate,
             overhead: config.overhead,

@@ -6,7 +6,7 @@ use link::{CellConfig, CellKind, Fading, Load, MAX_LOAD_STATIONS};
 use quantities::Quantities as _;
 use schema::node::{Fields, Node};
 use sim::CellSpec;
-use units::{Bytes, Duration, Instant};
+use units::{Bitrate, Bytes, Duration, Instant};
 
 impl Builder<'_, '_> {
     pub(super) fn cells(&mut self, nodes: &[Node]) -> Vec<CellSpec> {
@@ -69,11 +69,12 @@ impl Builder<'_, '_> {
                 }
             }
         }
+        let rate = fields.rate("rate").unwrap_or_default();
         let others = fields.list("others").iter().filter_map(Node::fields);
         let config = CellConfig {
             kind,
-            rate: fields.rate("rate").unwrap_or_default(),
-            others: others.map(|load| self.load(load)).collect(),
+            rate,
+            others: others.map(|load| self.load(load, rate)).collect(),
             overhead: fields.time("overhead").unwrap_or_default(),
             pf_window: fields.time("pf_window").unwrap_or_default(),
             fading: fields.fields("fading").map(|f| Fading {
@@ -85,8 +86,23 @@ impl Builder<'_, '_> {
         CellSpec { name, config }
     }
 
-    fn load(&mut self, fields: &Fields) -> Load {
+    /// Reports a station of a cell that would be faster than the best channel.
+    pub(super) fn check_link_rate(&mut self, fields: &Fields, cell: Bitrate) {
+        let Some(rate) = fields.rate("link_rate") else { return };
+        if rate > cell && cell > Bitrate::default() {
+            self.problems
+                .add(fields.span("link_rate"), format!("`link_rate` of {rate} is above the cell's rate"))
+                .expected(format!("at most {cell}"))
+                .hint(
+                    "the cell's `rate` is its capacity at the best channel: raise it, or lower `link_rate`",
+                );
+        }
+    }
+
+    /// Background stations of a cell of this rate.
+    fn load(&mut self, fields: &Fields, cell: Bitrate) -> Load {
         self.in_order(fields, "start", "stop");
+        self.check_link_rate(fields, cell);
         let count = fields.integer("count").unwrap_or(1) as u32;
         let rate = fields.rate("rate").unwrap_or_default();
         let packet = fields.size("packet").unwrap_or(Bytes::new(1));

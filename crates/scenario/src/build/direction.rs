@@ -54,11 +54,16 @@ impl Builder<'_, '_> {
         duration: Duration,
         place: (&str, bool),
     ) -> (Hop, Option<TraceSource>) {
-        let [first, ..] = *cell_names(fields) else { return self.link(fields, duration, place) };
-        for other in &cell_names(fields)[1..] {
-            self.cell_index(fields, other, cells);
+        let names = cell_names(fields);
+        if names.is_empty() {
+            return self.link(fields, duration, place);
         }
-        (self.station(fields, first, cells), None)
+        let joined: Vec<Option<usize>> =
+            names.iter().map(|name| self.cell_index(fields, name, cells)).collect();
+        for &cell in joined.iter().flatten() {
+            self.check_link_rate(fields, cells[cell].config.rate);
+        }
+        (self.station(fields, joined[0].unwrap_or_default()), None)
     }
 
     fn link(
@@ -94,8 +99,8 @@ impl Builder<'_, '_> {
         (Hop::Link(LinkConfig { rate, ..link }), source)
     }
 
-    /// A station of the cell `name`.
-    fn station(&mut self, fields: &Fields, name: &str, cells: &[CellSpec]) -> Hop {
+    /// A station of a cell.
+    fn station(&mut self, fields: &Fields, cell: usize) -> Hop {
         let (queue, codel) = queue(fields);
         let station = StationConfig {
             queue,
@@ -107,14 +112,13 @@ impl Builder<'_, '_> {
             link_rate: fields.rate("link_rate"),
             snr_db: None,
         };
-        let cell = self.cell_index(fields, name, cells);
         if codel.is_some() {
             self.problems
                 .add(fields.span("queue"), "CoDel is not available in a cell")
                 .expected("a queue such as `\"100 packets\"`")
                 .hint("give the direction its own `rate`, or the station a shorter queue");
         }
-        Hop::Cell { cell: cell.unwrap_or_default(), station }
+        Hop::Cell { cell, station }
     }
 
     /// Index of the cell `name`, which `fields` names.

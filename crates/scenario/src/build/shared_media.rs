@@ -54,8 +54,8 @@ fn rate(hop: &Hop, cells: &[CellSpec]) -> u64 {
             Rate::Trace(trace) => trace.mean_rate(),
         },
         Hop::Cell { cell, station } => {
-            let whole = cells.get(*cell).map(|c| c.config.rate).unwrap_or_default();
-            station.rate(whole).min(whole)
+            let config = cells.get(*cell).map(|cell| &cell.config);
+            config.map(|config| station.rate(config).min(config.rate)).unwrap_or_default()
         }
     };
     rate.as_bps()

@@ -159,8 +159,9 @@ static LOAD: Table = Table {
             name: "link_rate",
             shape: POSITIVE_RATE,
             need: Absent("the cell's rate"),
-            doc: "Rate of the medium while one of these stations sends. With `fading` it is that of the \
-                  mean channel, and a better channel gives at most `rate` of the cell.",
+            doc: "Rate of the medium while one of these stations sends, at most `rate` of the cell. With \
+                  `fading` it is that of the mean channel, and a better channel gives at most `rate` of \
+                  the cell.",
             example: "\"6Mbps\"",
         },
     ],

@@ -101,8 +101,9 @@ pub(super) static DIRECTION: Table = Table {
             name: "link_rate",
             shape: POSITIVE_RATE,
             need: Absent("the cell's rate"),
-            doc: "With `cell`: rate of the medium while this station sends. With `fading` it is that of \
-                  the mean channel, and a better channel gives at most `rate` of the cell.",
+            doc: "With `cell`: rate of the medium while this station sends, at most `rate` of the cell. \
+                  With `fading` it is that of the mean channel, and a better channel gives at most `rate` \
+                  of the cell.",
             example: "\"6Mbps\"",
         },
     ],

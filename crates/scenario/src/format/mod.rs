@@ -78,8 +78,9 @@ pub(crate) static SCENARIO: Table = Table {
             name: "capture",
             shape: Flag,
             need: Default("false"),
-            doc: "Write every packet at the device's interfaces to `capture.pcapng`, as `--pcap` of `tandem run`, \
-                  `testbed` and `emulate` does.",
+            doc: "Write the packets of connections at the device's interfaces to `capture.pcapng`, as `--pcap` of \
+                  `tandem run`, `testbed` and `emulate` does. Packets of the device come before the queue of \
+                  the uplink, which may drop them. Datagrams of the simulator are left out.",
             example: "true",
         },
         Key {

@@ -37,7 +37,7 @@ fn parse(input: &TraceText<'_>) -> Result<ParsedTrace, TraceError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::TraceReading;
+    use crate::trace::{RatePiece, TraceReading};
     use units::{Bitrate, Duration};
 
     /// Format, column, its unit, and mean rate in bit/s.
@@ -101,15 +101,48 @@ DL_bitrate,UL_bitrate,State\n\
     #[test]
     fn ucc_data_sets_are_read_in_both_directions() {
         let down = TraceText::new("a", UCC);
-        // 5, 7 for two seconds, as the row without a rate is skipped, and 12 for two.
-        let mean = (5_000_000 + 2 * 7_000_000 + 2 * 12_000_000) / 5;
+        // 5, 7 for two seconds, as the row without a rate repeats it, and 12.
+        let mean = (5_000_000 + 2 * 7_000_000 + 12_000_000) / 4;
         assert_eq!(column_of(&down), ("csv", "DL_bitrate".to_owned(), "kbit/s", mean));
         assert_eq!(column_of(&down.up()).1, "UL_bitrate");
         assert_eq!(column_of(&down.up().column(Some("dl_bitrate"))).1, "DL_bitrate");
         assert_eq!(column_of(&down.column(Some("14"))).1, "UL_bitrate");
         let trace = TraceReading::of(&down, None).expect("a trace").trace;
-        assert_eq!(trace.period(), Duration::from_secs(5));
+        assert_eq!(trace.period(), Duration::from_secs(4));
         assert_eq!(trace.pieces()[1].rate, Bitrate::from_bps(7_000_000));
+    }
+
+    /// Length in seconds and rate in Mbit/s of each step.
+    fn steps(text: &str) -> Vec<(u64, u64)> {
+        let trace = TraceReading::of(&TraceText::new("a.csv", text), None).expect("a trace").trace;
+        let step = |piece: &RatePiece| (piece.duration.as_millis() / 1000, piece.rate.as_bps() / 1_000_000);
+        trace.pieces().iter().map(step).collect()
+    }
+
+    #[test]
+    fn minutes_and_hours_are_units_of_time() {
+        for name in ["time_min", "t (min)", "elapsed_minutes", "minutes"] {
+            assert_eq!(steps(&format!("{name},mbps\n0,5\n1,6\n")), [(60, 5), (60, 6)], "{name}");
+        }
+        for name in ["time_h", "hours", "elapsed (hours)"] {
+            assert_eq!(steps(&format!("{name},mbps\n0,5\n0.5,6\n")), [(1800, 5), (1800, 6)], "{name}");
+        }
+        assert_eq!(steps("id,min,minutes,mbps\n1,3,0,5\n2,3,1,6\n"), [(60, 5), (60, 6)]);
+        assert_eq!(steps("s,min,mbps\n0,3,5\n1,3,6\n"), [(1, 5), (1, 6)], "`min` may be a minimum");
+        let dated = error("time_min,mbps\n0,1\n2018-02-12,2\n");
+        assert_eq!(dated.expected, "a number of minutes");
+    }
+
+    #[test]
+    fn rows_without_a_rate_keep_their_times() {
+        assert_eq!(steps("time,mbps\n0,-\n1,\n2,6\n3,7\n"), [(1, 6), (1, 6), (1, 6), (1, 7)]);
+        assert_eq!(steps("time,mbps\n0,5\n1,6\n2,-\n3,-\n"), [(1, 5), (1, 6), (1, 6), (1, 6)]);
+        assert_eq!(steps("time,mbps\n0,5\n,\n1,6\n"), [(1, 5), (1, 6)], "a row without a time");
+        let date = "2018-02-12 10:00:0";
+        let text = format!("time,mbps\n{date}0,-\n{date}0,4\n{date}0,6\n{date}0,-\n{date}1,7\n{date}2,-\n");
+        assert_eq!(steps(&text), [(1, 5), (1, 7), (1, 7)], "rows of one second");
+        assert_eq!(steps("second,bytes\n0,1e6\n1,-\n2,2e6\n"), [(1, 8), (1, 8), (1, 16)]);
+        assert_eq!(error("time,mbps\n0,-\n1,-\n").line, None);
     }
 
     #[test]

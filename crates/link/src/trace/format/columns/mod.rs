@@ -52,6 +52,8 @@ struct Choice {
 
 /// One row: line, time in nanoseconds, rate in bit/s.
 type Row = (usize, i128, f64);
+/// A row as in the file, perhaps without a rate.
+type ReadRow = (usize, i128, Option<f64>);
 
 impl Rows<'_> {
     pub(super) fn parse(&self) -> Result<ParsedTrace, TraceError> {
@@ -124,7 +126,7 @@ impl Rows<'_> {
         choice: Choice,
         has_header: bool,
     ) -> Result<Vec<Row>, TraceError> {
-        let mut rows: Vec<Row> = Vec::new();
+        let mut rows: Vec<ReadRow> = Vec::new();
         let (mut notation, mut same, mut latest) = (None, 1.0, None);
         for (number, line) in lines {
             let cells = separator.split(line);
@@ -133,8 +135,8 @@ impl Rows<'_> {
                 return Err(self.error(number, &expected, quoted(line)));
             }
             let (time, amount) = (cells[choice.time].as_ref(), cells[choice.rate].as_ref());
-            if has_header && matches!(amount, "" | "-") {
-                // No measurement: the rate before it holds.
+            let is_missing = has_header && matches!(amount, "" | "-");
+            if is_missing && time.is_empty() {
                 continue;
             }
             let notation = match notation {
@@ -145,34 +147,34 @@ impl Rows<'_> {
             };
             let at =
                 notation.nanos(time).ok_or_else(|| self.error(number, notation.expected(), quoted(time)))?;
-            let bps = self.rate(number, amount, choice.unit)?;
+            let bps = if is_missing { None } else { Some(self.rate(number, amount, choice.unit)?) };
             match rows.last_mut() {
                 Some((_, before, mean)) if *before == at && notation == TimeNotation::Date => {
-                    same += 1.0;
-                    *mean += (bps - *mean) / same;
+                    if let Some(bps) = bps {
+                        same += 1.0;
+                        let mean = mean.get_or_insert(bps);
+                        *mean += (bps - *mean) / same;
+                    }
                     continue;
                 }
                 Some((_, before, _)) if at <= *before => {
-                    let before: &str = latest.as_deref().unwrap_or_default();
-                    return Err(TraceError {
-                        hint: NEW_START_HINT.into(),
-                        ..self.error(
-                            number,
-                            &format!("a time after {before}, that of the row above"),
-                            quoted(time),
-                        )
-                    });
+                    return Err(self.not_after(number, time, latest.as_deref().unwrap_or_default()));
                 }
                 _ => {}
             }
             if rows.first().is_some_and(|(_, first, _)| at - first > MAX_SPAN_NANOS) {
                 return Err(self.error(number, "a time within 100 years of the first", quoted(time)));
             }
-            same = 1.0;
+            same = if is_missing { 0.0 } else { 1.0 };
             latest = Some(time.to_owned());
             rows.push((number, at, bps));
         }
-        if rows.is_empty() { Err(self.empty()) } else { Ok(rows) }
+        with_rates(rows).ok_or_else(|| self.empty())
+    }
+
+    fn not_after(&self, line: usize, time: &str, before: &str) -> TraceError {
+        let expected = format!("a time after {before}, that of the row above");
+        TraceError { hint: NEW_START_HINT.into(), ..self.error(line, &expected, quoted(time)) }
     }
 
     fn rate(&self, line: usize, text: &str, unit: RateUnit) -> Result<f64, TraceError> {
@@ -206,6 +208,17 @@ impl Rows<'_> {
     fn error(&self, line: usize, expected: &str, found: String) -> TraceError {
         line_error(self.input.file, line, expected, found, self.hint)
     }
+}
+
+/// Gives each row without a rate the one before it, or at the beginning the first one. `None` if no
+/// row has a rate.
+fn with_rates(rows: Vec<ReadRow>) -> Option<Vec<Row>> {
+    let mut rate = rows.iter().find_map(|&(.., bps)| bps)?;
+    let filled = rows.into_iter().map(|(line, at, bps)| {
+        rate = bps.unwrap_or(rate);
+        (line, at, rate)
+    });
+    Some(filled.collect())
 }
 
 /// Converts rows to pieces. The last piece is as long as the one before it, or one second if it is

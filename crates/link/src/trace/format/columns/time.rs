@@ -1,5 +1,6 @@
 //! Times of rows: numbers of seconds, times since 1970, and dates.
 
+use super::unit::{HOUR_NANOS, MINUTE_NANOS};
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
@@ -42,6 +43,8 @@ impl TimeNotation {
             Self::Number(1_000_000_000) => "a number of seconds",
             Self::Number(1_000_000) => "a number of milliseconds",
             Self::Number(1000) => "a number of microseconds",
+            Self::Number(MINUTE_NANOS) => "a number of minutes",
+            Self::Number(HOUR_NANOS) => "a number of hours",
             Self::Number(_) => "a number of nanoseconds",
             Self::Date => "a date and time, as in the first row",
         }

@@ -13,6 +13,8 @@ pub(in crate::trace) struct RateUnit {
 
 pub(in crate::trace) const BYTES_PER_SECOND: RateUnit = rate("bytes/s", 8);
 pub(in crate::trace) const MBPS: RateUnit = rate("Mbit/s", 1_000_000);
+pub(super) const MINUTE_NANOS: u64 = 60_000_000_000;
+pub(super) const HOUR_NANOS: u64 = 60 * MINUTE_NANOS;
 const KBPS: RateUnit = rate("kbit/s", 1000);
 
 const fn rate(name: &'static str, bps: u32) -> RateUnit {
@@ -125,6 +127,8 @@ pub(super) fn time_unit_nanos(name: &str) -> Option<u64> {
         "us" | "micros" | "microseconds" => Some(1000),
         "ms" | "msec" | "millis" | "milliseconds" => Some(1_000_000),
         word if is_second(word) => Some(1_000_000_000),
+        "min" | "mins" | "minute" | "minutes" => Some(MINUTE_NANOS),
+        "h" | "hour" | "hours" => Some(HOUR_NANOS),
         _ => None,
     })
 }
@@ -138,10 +142,13 @@ pub(in crate::trace::format) fn is_time(name: &str) -> bool {
     is_bare_second || has_word(name, &NAMES) && !is_delay(name)
 }
 
-/// Returns true if the name of a column contains a unit of time: `offset_ms`. Delays and rates do not
-/// count.
+/// Returns true if the name of a column contains a unit of time: `offset_ms`. Delays, rates and `min`,
+/// which may be a minimum, do not count.
 pub(in crate::trace::format) fn has_time_unit(name: &str) -> bool {
-    time_unit_nanos(name).is_some() && RateUnit::in_name(name).is_none() && !is_delay(name)
+    time_unit_nanos(name).is_some()
+        && RateUnit::in_name(name).is_none()
+        && !is_delay(name)
+        && !has_word(name, &["min"])
 }
 
 /// Returns true if the name of a column is that of a measured delay.
@@ -215,5 +222,6 @@ mod tests {
         }
         assert_eq!(time_unit_nanos("timestamp_ms"), Some(1_000_000));
         assert_eq!(time_unit_nanos("Timestamp"), None);
+        assert!(has_time_unit("offset_minutes") && !has_time_unit("min"));
     }
 }
