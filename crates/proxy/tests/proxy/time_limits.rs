@@ -87,7 +87,7 @@ fn client_that_reads_slowly_is_not_stalled() {
     let mut config = local();
     config.timeouts.write = Some(Duration::from_secs(1));
     let (_proxy, at) = start(config);
-    let to = server(|mut stream| _ = stream.write_all(&[7; 1 << 20]));
+    let to = server(|mut stream| _ = stream.write_all(&vec![7; 1 << 20]));
     let mut stream = connect_slow(at);
     write!(stream, "CONNECT {to} HTTP/1.1\r\nHost: {to}\r\n\r\n").unwrap();
     // The queue of the socket holds more than the client reads in the write timeout.
