@@ -1,11 +1,15 @@
 //! Decides when an interface stops for its allowance, and when a precaution ends.
 //!
-//! An interface stops half a second ahead of the limit at its present rate. A short burst shows a
-//! high rate too, so the precaution ends when the rate has fallen and enough of the allowance is
-//! left.
+//! An interface stops ahead of the limit: by half a second and one sampling interval at its present
+//! rate. A short burst shows a high rate too, so the precaution ends when the rate has fallen and
+//! enough of the allowance is left.
 
-use super::{Allowance, CapAction, REACTION_TIME};
+use super::{Allowance, CapAction};
 use units::{Bitrate, Bytes, Duration, Instant};
+
+/// Time from the decision to close an interface until its last byte: MP_PRIO or a reset in transit,
+/// and the send queue.
+const REACTION_TIME: Duration = Duration::from_millis(500);
 
 /// Minimum time for which an interface stays stopped.
 const MIN_STOP: Duration = Duration::from_secs(10);
@@ -48,11 +52,13 @@ impl CapGate {
         interval: Duration,
     ) -> bool {
         self.peak = self.peak.max(rate);
+        // The next decision is one interval away.
+        let time_ahead = REACTION_TIME + interval;
         let Some(stopped) = self.stopped else {
             let reserve = match allowance.at_cap {
                 // The interface goes on, so there is nothing to do ahead.
                 CapAction::Warn => Bytes::ZERO,
-                CapAction::Close | CapAction::Backup => rate.over(REACTION_TIME),
+                CapAction::Close | CapAction::Backup => rate.over(time_ahead),
             };
             if left <= reserve {
                 self.stopped = Some(Stopped { at: now, left });
@@ -61,7 +67,7 @@ impl CapGate {
         };
         // More is left than before: a new period, or a larger allowance.
         let is_new = left > stopped.left;
-        let reserve = (rate.over(REACTION_TIME * 4)).max(self.peak.over(interval * 2));
+        let reserve = rate.over(time_ahead * 4).max(self.peak.over(interval * 2));
         let is_calm = now.since(stopped.at) >= MIN_STOP
             && left > reserve
             && left.get() >= allowance.data.get() / MIN_REST_SHARE
@@ -98,6 +104,22 @@ mod tests {
         assert!(!gate.update(Instant::from_secs(5), &close, (left, Bitrate::ZERO), TICK));
         assert!(gate.update(Instant::from_secs(11), &close, (left, Bitrate::ZERO), TICK));
         assert!(!gate.is_stopped(), "a third of the allowance is left");
+    }
+
+    #[test]
+    fn limit_holds_at_a_steady_rate_with_every_sampling_interval() {
+        let close = allowance(CapAction::Close);
+        for millis in [10, 50, 500, 2_000] {
+            let interval = Duration::from_millis(millis);
+            let mut gate = CapGate::default();
+            let rate = Bitrate::from_mbps(64.0);
+            let (mut now, mut left) = (Instant::ZERO, close.data);
+            while !gate.update(now, &close, (left, rate), interval) {
+                now += interval;
+                left = left - rate.over(interval);
+            }
+            assert!(left >= rate.over(REACTION_TIME), "{left} left, sampled every {interval}");
+        }
     }
 
     #[test]

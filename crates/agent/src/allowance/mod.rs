@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 use strum::{EnumString, IntoStaticStr};
-use units::{Bytes, Duration};
+use units::Bytes;
 
 pub mod cap_gate;
 pub mod counters;
@@ -23,9 +23,6 @@ pub mod usage_store;
 const EARLIEST_VALID_TIME: i64 = 1_704_067_200;
 /// End of the year 9998, in seconds since 1970: the calendar ends one year later.
 const LATEST_TIME: i64 = 253_370_764_799;
-/// Time from the decision to close an interface until its last byte: the sampling interval, MP_PRIO
-/// or a reset in transit, and the send queue.
-const REACTION_TIME: Duration = Duration::from_millis(500);
 
 /// A data allowance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

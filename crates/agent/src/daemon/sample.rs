@@ -133,7 +133,7 @@ impl Agent {
                 (false, _) => info!(interface, left_bytes, "allowance available again"),
                 (true, 0) => warn!(interface, at_cap, "allowance used up"),
                 (true, _) => {
-                    warn!(interface, left_bytes, at_cap, "allowance would be used up within half a second");
+                    warn!(interface, left_bytes, at_cap, "allowance would soon be used up at this rate");
                 }
             }
         }
