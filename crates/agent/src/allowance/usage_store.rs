@@ -332,6 +332,19 @@ mod tests {
     }
 
     #[test]
+    fn allowance_of_a_device_without_a_battery_backed_clock_is_renewed() {
+        let mut device = device_in_november();
+        for day in 1..5 {
+            let name = format!("boot {day}");
+            let wrong = NOW - 400 * 86_400;
+            device.boot(&name, wrong);
+            device.run(wrong, 60);
+            device.run(NOW + day * 86_400, 3_000);
+        }
+        assert_eq!((device.period(), device.used()), (DECEMBER, 2 * 30_600 - 600));
+    }
+
+    #[test]
     fn interface_renamed_to_a_name_of_another_rule_is_counted_once() {
         let mut usage = UsageStore::open("boot", Zone::default(), None, (NOW, 50)).unwrap();
         let wifi = rule_of("wlan*");
