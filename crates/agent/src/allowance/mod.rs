@@ -194,6 +194,9 @@ pub struct OtherPeriod {
     /// `used` at the last jump into it. Older files do not contain it.
     #[serde(default)]
     pub at_jump: u64,
+    /// Position in the order in which the periods were left. Older files do not contain it.
+    #[serde(default)]
+    pub order: u64,
 }
 
 impl OtherPeriod {
@@ -255,19 +258,18 @@ impl Usage {
 
     /// The clock was set back to an earlier period. The later periods that a jump led to were
     /// wrong: their traffic since that jump is added to the earlier one. A period before all known
-    /// ones takes over the whole usage instead, because the clock may be wrong now. The period that
-    /// is left stays known.
+    /// ones takes over the whole usage instead, because the clock may be wrong now. The later
+    /// periods stay known.
     fn go_back(&mut self, start: i64) {
         let mut left = self.current();
         let is_before_all = !self.others.contains_key(&start)
             && (!left.by_jump || self.others.range(..start).next().is_none());
         let mut moved = if is_before_all { left.used } else { left.since_jump() };
         if !is_before_all {
-            self.others.retain(|&other, later| {
-                let is_wrong = other > start && later.by_jump;
-                moved = moved.saturating_add(if is_wrong { later.since_jump() } else { 0 });
-                !is_wrong
-            });
+            for (_, later) in self.others.iter_mut().filter(|(other, _)| **other > start) {
+                moved = moved.saturating_add(later.since_jump());
+                later.at_jump = later.used;
+            }
         }
         left.at_jump = left.used;
         self.others.insert(self.period, left);
@@ -275,7 +277,8 @@ impl Usage {
     }
 
     fn current(&self) -> OtherPeriod {
-        OtherPeriod { used: self.used, by_jump: self.by_jump, at_jump: self.at_jump }
+        let order = self.others.values().map(|other| other.order.saturating_add(1)).max().unwrap_or(0);
+        OtherPeriod { used: self.used, by_jump: self.by_jump, at_jump: self.at_jump, order }
     }
 
     /// Continues the period that starts at `start`. `moved` bytes of other periods are added to it;
@@ -290,7 +293,9 @@ impl Usage {
         self.used = entered.used.saturating_add(moved);
         self.at_jump = entered.at_jump.saturating_add(moved);
         while self.others.len() > MAX_OTHER_PERIODS {
-            self.others.pop_first();
+            let left_first = self.others.iter().min_by_key(|(start, other)| (other.order, **start));
+            let Some((&start, _)) = left_first else { break };
+            self.others.remove(&start);
         }
     }
 

@@ -160,6 +160,17 @@ fn traffic_at_a_wrong_clock_moves_to_the_right_period_once() {
     assert_eq!(jump(&mut usage, at(2026, 12, 3, 0), 2), 2, "December");
 }
 
+#[test]
+fn period_that_began_by_a_jump_survives_two_wrong_clocks() {
+    let (november, december, january) = (at(2026, 11, 22, 0), at(2026, 12, 5, 0), at(2027, 1, 9, 0));
+    // The machine is off at midnight, so December begins by a jump.
+    let mut usage = Usage { used: 100, period: at(2026, 11, 1, 0), ..Usage::default() };
+    assert_eq!(jump(&mut usage, december, 700), 700);
+    jump(&mut usage, january, 20);
+    jump(&mut usage, november, 5);
+    assert_eq!(jump(&mut usage, december, 3), 708, "wrong clocks of January and November");
+}
+
 proptest! {
     #[test]
     fn period_contains_its_time(

@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn file_round_trips() {
-        let others = [(5, OtherPeriod { used: 1, by_jump: true, at_jump: 1 })].into();
+        let others = [(5, OtherPeriod { used: 1, by_jump: true, at_jump: 1, order: 2 })].into();
         let usage = Usage { period: 9, used: 7, others, ..Usage::default() };
         let mut file = UsageFile { boot: "b".to_owned(), clock: (1, 2), ..UsageFile::default() };
         file.usages.insert("wwan*".to_owned(), usage);
