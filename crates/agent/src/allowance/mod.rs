@@ -177,6 +177,9 @@ pub struct Usage {
     pub by_jump: bool,
     /// `used` at the last jump into it.
     pub at_jump: u64,
+    /// Bytes of `used` that were added to an earlier period too. Older files do not contain it.
+    #[serde(default)]
+    pub moved: u64,
     /// Traffic of other periods, by their start.
     pub others: BTreeMap<i64, OtherPeriod>,
     /// Names of the interfaces that it was counted on.
@@ -194,6 +197,9 @@ pub struct OtherPeriod {
     /// `used` at the last jump into it. Older files do not contain it.
     #[serde(default)]
     pub at_jump: u64,
+    /// Bytes of `used` that were added to an earlier period too. Older files do not contain it.
+    #[serde(default)]
+    pub moved: u64,
     /// Position in the order in which the periods were left. Older files do not contain it.
     #[serde(default)]
     pub order: u64,
@@ -203,6 +209,14 @@ impl OtherPeriod {
     /// Bytes that belong to another period if the clock was wrong.
     fn since_jump(&self) -> u64 {
         if self.by_jump { self.used.saturating_sub(self.at_jump) } else { 0 }
+    }
+
+    /// Marks the bytes since the last jump as moved to an earlier period, and returns them.
+    fn move_since_jump(&mut self) -> u64 {
+        let moved = self.since_jump();
+        self.at_jump = self.used;
+        self.moved = self.moved.saturating_add(moved);
+        moved
     }
 }
 
@@ -264,34 +278,37 @@ impl Usage {
         let mut left = self.current();
         let is_before_all = !self.others.contains_key(&start)
             && (!left.by_jump || self.others.range(..start).next().is_none());
-        let mut moved = if is_before_all { left.used } else { left.since_jump() };
-        if !is_before_all {
+        let mut moved = left.move_since_jump();
+        if is_before_all {
+            moved = left.used;
+        } else {
             for (_, later) in self.others.iter_mut().filter(|(other, _)| **other > start) {
-                moved = moved.saturating_add(later.since_jump());
-                later.at_jump = later.used;
+                moved = moved.saturating_add(later.move_since_jump());
             }
         }
-        left.at_jump = left.used;
         self.others.insert(self.period, left);
         self.enter(start, true, moved);
     }
 
     fn current(&self) -> OtherPeriod {
         let order = self.others.values().map(|other| other.order.saturating_add(1)).max().unwrap_or(0);
-        OtherPeriod { used: self.used, by_jump: self.by_jump, at_jump: self.at_jump, order }
+        let Self { used, by_jump, at_jump, moved, .. } = *self;
+        OtherPeriod { used, by_jump, at_jump, moved, order }
     }
 
-    /// Continues the period that starts at `start`. `moved` bytes of other periods are added to it;
-    /// they do not move again.
-    fn enter(&mut self, start: i64, by_jump: bool, moved: u64) {
+    /// Continues the period that starts at `start`. `added` bytes of other periods are added to it;
+    /// they do not move again. A period that the clock reaches second by second was wrong before:
+    /// the bytes that moved from it do not belong to it.
+    fn enter(&mut self, start: i64, by_jump: bool, added: u64) {
         let mut entered = self.others.remove(&start).unwrap_or_default();
-        if by_jump {
-            (entered.by_jump, entered.at_jump) = (true, entered.used);
+        if !by_jump {
+            entered.used = entered.used.saturating_sub(std::mem::take(&mut entered.moved));
         }
         self.period = start;
-        self.by_jump = entered.by_jump;
-        self.used = entered.used.saturating_add(moved);
-        self.at_jump = entered.at_jump.saturating_add(moved);
+        self.by_jump = by_jump;
+        self.used = entered.used.saturating_add(added);
+        self.at_jump = self.used;
+        self.moved = entered.moved;
         while self.others.len() > MAX_OTHER_PERIODS {
             let left_first = self.others.iter().min_by_key(|(start, other)| (other.order, **start));
             let Some((&start, _)) = left_first else { break };
@@ -308,6 +325,7 @@ impl Usage {
         if self.period == other.period {
             self.used = self.used.saturating_add(other.used);
             self.at_jump = self.at_jump.saturating_add(other.at_jump);
+            self.moved = self.moved.saturating_add(other.moved);
         }
         self.interfaces.append(&mut other.interfaces);
         self

@@ -100,7 +100,8 @@ impl UsageFile {
             let EarlierUsage { period, used, by_jump, at_jump, others, seen, .. } = earlier;
             let interfaces = seen.keys().cloned().collect();
             file.counters.extend(seen);
-            file.usages.insert(pattern, Usage { period, used, by_jump, at_jump, others, interfaces });
+            let usage = Usage { period, used, by_jump, at_jump, moved: 0, others, interfaces };
+            file.usages.insert(pattern, usage);
         }
         file
     }
@@ -119,7 +120,7 @@ mod tests {
 
     #[test]
     fn file_round_trips() {
-        let others = [(5, OtherPeriod { used: 1, by_jump: true, at_jump: 1, order: 2 })].into();
+        let others = [(5, OtherPeriod { used: 1, by_jump: true, at_jump: 1, moved: 1, order: 2 })].into();
         let usage = Usage { period: 9, used: 7, others, ..Usage::default() };
         let mut file = UsageFile { boot: "b".to_owned(), clock: (1, 2), ..UsageFile::default() };
         file.usages.insert("wwan*".to_owned(), usage);
