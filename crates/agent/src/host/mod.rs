@@ -29,6 +29,10 @@ pub struct ManagedInterface {
 }
 
 impl ManagedInterface {
+    fn absent(name: &str, rule: usize) -> Self {
+        Self { name: name.to_owned(), rule, index: None, running: false, lost: None, addresses: [None; 2] }
+    }
+
     /// True when it has a link and an address.
     pub fn is_up(&self) -> bool {
         self.running && self.addresses.iter().any(Option::is_some)
@@ -57,17 +61,9 @@ pub struct Host {
 impl Host {
     /// Manages from the start the interfaces that rules name without wildcards.
     pub fn new(rules: &[InterfaceRule]) -> Self {
-        let managed = rules.iter().enumerate().filter_map(|(rule, it)| {
-            let name = it.exact()?.to_owned();
-            Some(ManagedInterface {
-                name,
-                rule,
-                index: None,
-                running: false,
-                lost: None,
-                addresses: [None; 2],
-            })
-        });
+        let names = rules.iter().filter_map(InterfaceRule::exact);
+        let managed = names
+            .filter_map(|name| first_match(rules, name).map(|rule| ManagedInterface::absent(name, rule)));
         Self { managed: managed.collect(), ..Self::default() }
     }
 
@@ -101,20 +97,10 @@ impl Host {
     pub fn update_managed(&mut self, now: Instant, rules: &[InterfaceRule]) -> bool {
         let before = self.managed.len();
         for link in self.links.values() {
-            let rule = rules.iter().position(|rule| rule.matches(&link.name));
-            if let Some(rule) = rule
+            if let Some(rule) = first_match(rules, &link.name)
                 && !self.managed.iter().any(|one| one.name == link.name)
             {
-                let name = link.name.clone();
-                let new = ManagedInterface {
-                    name,
-                    rule,
-                    index: None,
-                    running: false,
-                    lost: None,
-                    addresses: [None; 2],
-                };
-                self.managed.push(new);
+                self.managed.push(ManagedInterface::absent(&link.name, rule));
             }
         }
         for one in &mut self.managed {
@@ -138,7 +124,7 @@ impl Host {
     /// Indices of the rules that no interface follows at present.
     pub fn unmatched(&self, rules: &[InterfaceRule]) -> Vec<usize> {
         let followed: Vec<Option<usize>> =
-            self.links.values().map(|link| rules.iter().position(|rule| rule.matches(&link.name))).collect();
+            self.links.values().map(|link| first_match(rules, &link.name)).collect();
         (0..rules.len()).filter(|rule| !followed.contains(&Some(*rule))).collect()
     }
 
@@ -153,6 +139,11 @@ impl Host {
     pub fn managed(&self) -> &[ManagedInterface] {
         &self.managed
     }
+}
+
+/// Index of the rule that applies to an interface.
+fn first_match(rules: &[InterfaceRule], name: &str) -> Option<usize> {
+    rules.iter().position(|rule| rule.matches(name))
 }
 
 fn is_same_address(one: &Address, other: &Address) -> bool {

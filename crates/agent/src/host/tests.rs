@@ -127,6 +127,17 @@ fn deprecated_address_gives_way_to_a_preferred_one() {
 }
 
 #[test]
+fn first_matching_rule_applies_to_exact_names() {
+    let rules = [rule("w*"), rule("wwan0"), rule("lte0")];
+    let mut host = Host::new(&rules);
+    host.set(vec![link(2, "wwan0", true), link(3, "lte0", true)], Vec::new());
+    host.update_managed(Instant::ZERO, &rules);
+    let followed: Vec<_> = host.managed().iter().map(|one| (&*one.name, one.rule)).collect();
+    assert_eq!(followed, [("wwan0", 0), ("lte0", 2)]);
+    assert_eq!(host.unmatched(&rules), [1]);
+}
+
+#[test]
 fn pattern_without_interface_is_unmatched() {
     let rules = [rule("wlan*"), rule("wwan0"), rule("wlan0")];
     let mut host = Host::new(&rules);
