@@ -67,7 +67,7 @@ impl Plan {
             socket: Some(runtime().join("proxy.sock")),
             ..proxy::Config::default()
         };
-        proxy.clients.allow = clients;
+        proxy.clients.allow.clone_from(&clients);
         // The nftables rules select destinations, and the server-side proxy applies its own rules.
         proxy.destinations.ports = Ports::all();
         proxy.destinations.allow = ANYWHERE.into_iter().filter_map(|any| Network::new(any, 0)).collect();
@@ -80,6 +80,7 @@ impl Plan {
             mark,
             upstream,
             forward: arguments.forward.clone(),
+            clients,
             include: arguments.include.clone(),
             exclude: arguments.exclude.clone(),
             ipv6,
