@@ -63,6 +63,17 @@ impl UsageFile {
         }
     }
 
+    /// Forgets the interfaces that were absent during the whole stored boot. A rule keeps its last
+    /// interfaces, by which [`Self::follow_rules`] finds the usage.
+    pub fn forget_unseen(&mut self) {
+        self.counters.retain_seen();
+        for usage in self.usages.values_mut() {
+            if usage.interfaces.iter().any(|name| self.counters.contains(name)) {
+                usage.interfaces.retain(|name| self.counters.contains(name));
+            }
+        }
+    }
+
     /// Passes the usage of patterns that are gone on to new ones that apply to their interfaces.
     /// Returns true on a change.
     pub fn follow_rules(&mut self, rules: &[InterfaceRule]) -> bool {

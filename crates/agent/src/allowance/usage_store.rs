@@ -62,6 +62,9 @@ impl UsageStore {
         } else {
             TrustedClock::new(wall, uptime, time)
         };
+        if file.boot != boot {
+            file.forget_unseen();
+        }
         file.enter_boot(boot);
         file.clock = (clock.time(uptime), uptime);
         Ok(Self { zone, file, clock, changed: false, saved: None, store })
@@ -342,6 +345,30 @@ mod tests {
             device.run(NOW + day * 86_400, 3_000);
         }
         assert_eq!((device.period(), device.used()), (DECEMBER, 2 * 30_600 - 600));
+    }
+
+    #[test]
+    fn interface_that_was_absent_for_a_whole_boot_is_forgotten() {
+        let mut device = device_in_november();
+        let count = |device: &mut Device, rule: &InterfaceRule, name: &str| {
+            device.usage.as_mut().unwrap().count(rule, name, reading(9, 10));
+        };
+        // Whether `wwan0` and `wwan1` are known.
+        let known = |device: &Device| {
+            let file = &device.usage.as_ref().unwrap().file;
+            ["wwan0", "wwan1"]
+                .map(|name| (file.counters.contains(name), file.usages["wwan*"].interfaces.contains(name)))
+        };
+        count(&mut device, &rule(), "wwan1");
+        device.boot("second", NOW);
+        assert_eq!(known(&device), [(true, true); 2]);
+        device.run(NOW, 60);
+        device.boot("third", NOW + 600);
+        assert_eq!(known(&device), [(true, true), (false, false)]);
+        // The last interface of a rule stays: a changed pattern takes over its usage.
+        count(&mut device, &rule_of("x*"), "x0");
+        device.boot("fourth", NOW + 1200);
+        assert_eq!(known(&device)[0], (false, true));
     }
 
     #[test]

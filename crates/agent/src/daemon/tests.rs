@@ -102,3 +102,28 @@ fn needs_root_reload_leaves_an_interface_stopped_for_its_allowance() {
     let namespace = Namespace::create().expect("a network namespace");
     namespace.run(|| reload_at_the_cap(folder.path())).expect("the agent runs");
 }
+
+fn replace_an_interface(folder: &Path) -> Result<(), Error> {
+    linux::sysctl::write("net.mptcp.enabled", "1")?;
+    let text = "policy = 'wifi-first'\n[[interface]]\nmatch = 'enx*'\nkind = 'ethernet'\n";
+    let config = Config::parse("agent.toml", text.as_bytes(), &|_| Ok(String::new()));
+    let mut agent = open_agent(folder, config.expect("a valid configuration"))?;
+    for name in ["enx1", "enx2", "enx3"] {
+        let (_tun, index) = set_up_interface(name, [10, 1, 0, 2])?;
+        agent.list_all()?;
+        agent.sample(agent.clock.now());
+        let names: Vec<&str> = agent.paths.iter().map(|path| &*path.name).collect();
+        assert_eq!((names, agent.steering.state().paths.len()), (vec![name], 1));
+        let endpoints = PathManager::open()?.endpoints()?;
+        assert_eq!(endpoints.iter().map(|one| one.device).collect::<Vec<_>>(), [index]);
+    }
+    agent.endpoints.restore()
+}
+
+#[test]
+#[ignore = "needs root"]
+fn needs_root_new_interface_takes_the_place_of_an_absent_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let namespace = Namespace::create().expect("a network namespace");
+    namespace.run(|| replace_an_interface(folder.path())).expect("the agent runs");
+}

@@ -11,7 +11,8 @@ use units::{Duration, Instant};
 /// subflow later for connections that began meanwhile, unless the endpoint is added anew.
 const LINK_LOSS_GRACE: Duration = Duration::from_secs(1);
 
-/// A managed interface; it keeps its position in the list while absent.
+/// A managed interface; it keeps its position in the list while absent, unless its rule has a pattern
+/// and a new interface takes the position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ManagedInterface {
     /// Interface name.
@@ -29,7 +30,8 @@ pub struct ManagedInterface {
 }
 
 impl ManagedInterface {
-    fn absent(name: &str, rule: usize) -> Self {
+    /// An interface of rule `rule` that the host does not have.
+    pub fn absent(name: &str, rule: usize) -> Self {
         Self { name: name.to_owned(), rule, index: None, running: false, lost: None, addresses: [None; 2] }
     }
 
@@ -95,12 +97,21 @@ impl Host {
 
     /// Updates the managed interfaces and their addresses. Returns true when one was added.
     pub fn update_managed(&mut self, now: Instant, rules: &[InterfaceRule]) -> bool {
-        let before = self.managed.len();
+        let is_present = |name: &str| self.links.values().any(|link| link.name == name);
+        let mut has_new = false;
         for link in self.links.values() {
             if let Some(rule) = first_match(rules, &link.name)
                 && !self.managed.iter().any(|one| one.name == link.name)
             {
-                self.managed.push(ManagedInterface::absent(&link.name, rule));
+                has_new = true;
+                let new = ManagedInterface::absent(&link.name, rule);
+                let is_pattern = rules[rule].exact().is_none();
+                let gone =
+                    |one: &&mut ManagedInterface| is_pattern && one.rule == rule && !is_present(&one.name);
+                match self.managed.iter_mut().find(gone) {
+                    Some(gone) => *gone = new,
+                    None => self.managed.push(new),
+                }
             }
         }
         for one in &mut self.managed {
@@ -118,7 +129,7 @@ impl Host {
             one.addresses =
                 [false, true].map(|six| select_address(&here, six, one.addresses[usize::from(six)]));
         }
-        self.managed.len() > before
+        has_new
     }
 
     /// Indices of the rules that no interface follows at present.
@@ -135,7 +146,7 @@ impl Host {
         names
     }
 
-    /// Managed interfaces; their positions never change.
+    /// Managed interfaces.
     pub fn managed(&self) -> &[ManagedInterface] {
         &self.managed
     }
