@@ -132,6 +132,6 @@ pub struct AllowanceStatus {
     pub next_period: i64,
     /// `close`, `backup` or `warn`.
     pub at_cap: String,
-    /// The allowance is used up.
+    /// The allowance is used up, or would soon be at the rate at which `at_cap` took effect.
     pub is_up: bool,
 }

@@ -119,8 +119,13 @@ fn interfaces(status: &Status) -> Table {
 
 fn allowance(one: &Interface) -> String {
     let Some(allowance) = &one.allowance else { return "–".to_owned() };
-    let up = if allowance.is_up { ", used up" } else { "" };
-    format!("{} of {} per {}{up}", size(allowance.used_bytes), size(allowance.data_bytes), allowance.per)
+    let state = match &*allowance.at_cap {
+        _ if !allowance.is_up => "",
+        _ if allowance.used_bytes >= allowance.data_bytes => ", used up",
+        "backup" => ", backup ahead of the limit",
+        _ => ", closed ahead of the limit",
+    };
+    format!("{} of {} per {}{state}", size(allowance.used_bytes), size(allowance.data_bytes), allowance.per)
 }
 
 fn players(players: &[PlayerStatus]) -> Table {
