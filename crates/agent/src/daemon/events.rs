@@ -99,7 +99,11 @@ impl Agent {
                 lost = true;
                 break;
             }
-            if let Some(connections) = &mut self.connections {
+            // Without rules, the kernel's path manager has the new connections.
+            let is_new = matches!(event, Event::Established(_));
+            if let Some(connections) = &mut self.connections
+                && !(is_new && self.config.connections.is_empty())
+            {
                 lost |= !connections.process_event(now, &event);
                 // Sample at once: until then the connection has only one subflow.
                 self.last_sample = None;

@@ -127,3 +127,27 @@ fn needs_root_new_interface_takes_the_place_of_an_absent_one() {
     let namespace = Namespace::create().expect("a network namespace");
     namespace.run(|| replace_an_interface(folder.path())).expect("the agent runs");
 }
+
+fn reload_without_rules(folder: &Path) -> Result<(), Error> {
+    linux::sysctl::write("net.mptcp.enabled", "1")?;
+    let _wlan = set_up_interface("wlan0", [10, 1, 0, 2])?;
+    let rules = "[[connection]]\nremote = ':443'\npolicy = 'none'\n";
+    let mut agent = open_agent(folder, config(rules))?;
+    agent.sample(agent.clock.now());
+    assert!(agent.connections.is_some());
+    agent.reload(config(""))?;
+    agent.sample(agent.clock.now());
+    assert!(agent.connections.is_none(), "no connection is left that began under rules");
+    agent.reload(config(rules))?;
+    agent.sample(agent.clock.now());
+    assert!(agent.connections.is_some());
+    agent.endpoints.restore()
+}
+
+#[test]
+#[ignore = "needs root"]
+fn needs_root_agent_without_rules_controls_no_new_connections() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let namespace = Namespace::create().expect("a network namespace");
+    namespace.run(|| reload_without_rules(folder.path())).expect("the agent runs");
+}
