@@ -89,17 +89,28 @@ impl UsageStore {
     /// Counts a counter reading of an interface for its rule.
     pub fn count(&mut self, rule: &InterfaceRule, name: &str, reading: CounterReading) {
         let carried = self.file.counters.record(name, reading);
-        let now = self.now();
-        let Some(allowance) = &rule.allowance else { return };
-        let usage = self.file.usages.entry(rule.pattern.clone()).or_default();
-        let period = usage.period;
+        if rule.allowance.is_none() {
+            return;
+        }
+        self.file.usages.entry(rule.pattern.clone()).or_default();
         // First the period: traffic without agent counts in the present one.
+        self.advance(rule);
+        let Some(usage) = self.file.usages.get_mut(&rule.pattern) else { return };
+        usage.interfaces.insert(name.to_owned());
+        usage.used = usage.used.saturating_add(carried.unwrap_or(0));
+        self.changed |= carried != Some(0);
+    }
+
+    /// Advances the usage of a rule to the present period.
+    pub fn advance(&mut self, rule: &InterfaceRule) {
+        let now = self.now();
+        let usage = self.file.usages.get_mut(&rule.pattern);
+        let Some((allowance, usage)) = rule.allowance.as_ref().zip(usage) else { return };
+        let period = usage.period;
         if usage.advance(allowance, now, &self.zone, |at| self.clock.has_jumped_over(at)) {
             info!(interfaces = rule.pattern, "a new {} of the allowance starts", allowance.period.name());
         }
-        usage.interfaces.insert(name.to_owned());
-        usage.used = usage.used.saturating_add(carried.unwrap_or(0));
-        self.changed |= carried != Some(0) || usage.period != period;
+        self.changed |= usage.period != period;
     }
 
     /// Allowance and usage of a rule; `None` without an allowance.
@@ -369,6 +380,16 @@ mod tests {
         count(&mut device, &rule_of("x*"), "x0");
         device.boot("fourth", NOW + 1200);
         assert_eq!(known(&device)[0], (false, true));
+    }
+
+    #[test]
+    fn period_of_an_absent_interface_advances() {
+        let mut device = device_in_november();
+        device.boot("second", DECEMBER);
+        device.usage.as_mut().unwrap().advance(&rule());
+        assert_eq!((device.period(), device.used()), (DECEMBER, 0));
+        device.usage.as_mut().unwrap().advance(&rule_of("x*"));
+        assert_eq!(device.usage.as_ref().unwrap().file.usages.len(), 1, "a rule without usage");
     }
 
     #[test]

@@ -77,8 +77,10 @@ impl Agent {
                 }
             });
             path.record_sample(stats, span);
-            if let Some(reading) = path.counters() {
-                self.usage.count(&self.config.interfaces[path.rule], &one.name, reading);
+            let rule = &self.config.interfaces[path.rule];
+            match path.counters() {
+                Some(reading) => self.usage.count(rule, &one.name, reading),
+                None => self.usage.advance(rule),
             }
         }
         let read = failure.map_or(Ok(()), Err);
