@@ -26,7 +26,7 @@ const EXPLANATIONS: [(&str, &[[&str; 2]]); 3] = [
             ["total", "bytes in both directions since the agent manages the interface"],
             ["share", "part of this interface in the total of all managed interfaces"],
             ["radio", "present power state of its power profile, such as active, tail or idle"],
-            ["energy", "estimate by the power profile since the start of the agent; not measured"],
+            ["energy", "estimate by the power profile since the agent manages the interface; not measured"],
             ["allowance", "bytes used of the data allowance in the present period"],
         ],
     ),
