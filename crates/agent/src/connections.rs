@@ -162,6 +162,11 @@ impl Connections {
         Ok(connections)
     }
 
+    /// True without a controlled connection.
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
     /// Lists all connections; needed because events can be lost.
     ///
     /// # Errors

@@ -33,12 +33,13 @@ impl Store {
     /// Content of a file; `None` when there is none.
     ///
     /// # Errors
-    /// Fails when it cannot be read.
+    /// Fails when it cannot be read, or is too long.
     pub fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
         match File::open(self.folder.join(name)) {
             Ok(file) => {
                 let mut bytes = Vec::new();
-                file.take(MAX_FILE_BYTES).read_to_end(&mut bytes)?;
+                file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
+                check_length(&bytes)?;
                 Ok(Some(bytes))
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -49,8 +50,9 @@ impl Store {
     /// Replaces a file atomically: readers see the old or the new content.
     ///
     /// # Errors
-    /// Fails when it cannot be written.
+    /// Fails when it cannot be written, or would be too long to read.
     pub fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        check_length(bytes)?;
         let (new, place) = (self.folder.join(format!("{name}.new")), self.folder.join(name));
         let mut options = OpenOptions::new();
         let mut file = options.create(true).truncate(true).write(true).mode(0o600).open(&new)?;
@@ -78,6 +80,13 @@ impl Store {
     }
 }
 
+fn check_length(bytes: &[u8]) -> io::Result<()> {
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "more than 1 MiB"));
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -96,6 +105,12 @@ mod tests {
         store.rename_unreadable("a");
         assert_eq!(store.read("a").unwrap(), None);
         assert_eq!(store.read("a.bad").unwrap().as_deref(), Some(&b"short"[..]));
+        let long = vec![b' '; MAX_FILE_BYTES as usize + 1];
+        store.write("a", b"old").unwrap();
+        assert_eq!(store.write("a", &long).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+        assert_eq!(store.read("a").unwrap().as_deref(), Some(&b"old"[..]));
+        fs::write(path.join("a"), &long).unwrap();
+        assert_eq!(store.read("a").unwrap_err().kind(), io::ErrorKind::FileTooLarge);
         store.remove("a.bad").unwrap();
         store.remove("a.bad").unwrap();
         drop(store);

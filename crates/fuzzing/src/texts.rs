@@ -203,7 +203,10 @@ fn check_setting(text: &str) {
                 assert_eq!(twice.as_ref(), Ok(&once), "{setting}");
                 if let Some(spans) = setting.locate(&once) {
                     assert!(once.get(spans.value).is_some(), "{setting}");
-                    assert!(spans.keys.into_iter().all(|key| once.get(key).is_some()), "{setting}");
+                    assert!(
+                        spans.parts.into_iter().flatten().all(|key| once.get(key).is_some()),
+                        "{setting}"
+                    );
                 }
             }
             Err(error) => assert!(!error.to_string().is_empty() && !error.hint().is_empty()),

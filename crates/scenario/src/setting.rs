@@ -197,7 +197,7 @@ impl Setting {
     }
 
     /// The parts of the key.
-    pub(crate) fn parts(&self) -> &[String] {
+    pub fn parts(&self) -> &[String] {
         &self.parts
     }
 
@@ -235,8 +235,8 @@ impl Setting {
 /// Positions of a setting in the text to which it was applied, in bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SettingSpans {
-    /// Positions of the keys, from the outermost on; entries of lists have none.
-    pub keys: Vec<Range<usize>>,
+    /// Position of each part of the key; entries of lists have none.
+    pub parts: Vec<Option<Range<usize>>>,
     /// Position of the value.
     pub value: Range<usize>,
 }
@@ -245,7 +245,19 @@ impl Setting {
     /// The position of the setting in a text to which it was applied.
     pub fn locate(&self, text: &str) -> Option<SettingSpans> {
         let document = Document::parse(text).ok()?;
-        find(document.as_table(), &self.parts)
+        let mut parts = Vec::new();
+        let value = find(document.as_table(), &self.parts, &mut parts)?;
+        Some(SettingSpans { parts, value: value.span()? })
+    }
+
+    /// Key of the innermost value of the setting at a position of the text, part by part, and whether
+    /// that value is a table.
+    pub fn key_at(&self, text: &str, at: &Range<usize>) -> Option<(Vec<String>, bool)> {
+        let document = Document::parse(text).ok()?;
+        let value = find(document.as_table(), &self.parts, &mut Vec::new())?;
+        let mut key = self.parts.clone();
+        let innermost = innermost(value.as_value()?, at, &mut key);
+        Some((key, innermost.is_inline_table()))
     }
 }
 
@@ -300,9 +312,6 @@ fn set(table: &mut dyn TableLike, parts: &[String], at: usize, value: Value) -> 
         return set(inner, parts, at + 1, value);
     }
     let selector = &parts[at + 1];
-    if at + 2 == parts.len() && (item.is_array_of_tables() || item.is_array()) {
-        return Err(SettingError::Whole { key: parts.join(".") });
-    }
     let names = entry_names(item).ok_or_else(no_table)?;
     let index = index_of(&names, selector).ok_or_else(|| SettingError::NoSuch {
         key: so_far(),
@@ -310,6 +319,9 @@ fn set(table: &mut dyn TableLike, parts: &[String], at: usize, value: Value) -> 
         count: names.len(),
         there: names.iter().flatten().map(|name| format!("`{name}`")).collect(),
     })?;
+    if at + 2 == parts.len() {
+        return Err(SettingError::Whole { key: parts.join(".") });
+    }
     if let Some(tables) = item.as_array_of_tables_mut() {
         return set(tables.get_mut(index).ok_or_else(no_table)?, parts, at + 2, value);
     }
@@ -317,24 +329,49 @@ fn set(table: &mut dyn TableLike, parts: &[String], at: usize, value: Value) -> 
     set(entry.and_then(Value::as_inline_table_mut).ok_or_else(no_table)?, parts, at + 2, value)
 }
 
-/// Positions of the keys of `parts` within `table`, and of the value.
-fn find(table: &dyn TableLike, parts: &[String]) -> Option<SettingSpans> {
+/// The value of the key `parts` within `table`. Adds the positions of the parts to `spans`.
+fn find<'d>(
+    table: &'d dyn TableLike,
+    parts: &[String],
+    spans: &mut Vec<Option<Range<usize>>>,
+) -> Option<&'d Item> {
     let (part, rest) = parts.split_first()?;
     let (key, item) = table.get_key_value(part)?;
-    let mut spans = match rest {
-        [] => SettingSpans { keys: Vec::new(), value: item.span()? },
-        _ if item.is_table_like() => find(item.as_table_like()?, rest)?,
+    spans.push(key.span());
+    match rest {
+        [] => Some(item),
+        _ if item.is_table_like() => find(item.as_table_like()?, rest, spans),
         [selector, rest @ ..] => {
+            spans.push(None);
             let index = index_of(&entry_names(item)?, selector)?;
             let entry: &dyn TableLike = match item.as_array_of_tables() {
                 Some(tables) => tables.get(index)?,
                 None => item.as_array()?.get(index)?.as_inline_table()?,
             };
-            find(entry, rest)?
+            find(entry, rest, spans)
         }
+    }
+}
+
+/// The innermost value with a key of its own at a position. Adds the parts of that key to `key`.
+fn innermost<'v>(value: &'v Value, at: &Range<usize>, key: &mut Vec<String>) -> &'v Value {
+    let is_there = |inner: &Value| {
+        inner.span().is_some_and(|span| span.start <= at.start && at.end <= span.end && at.start < span.end)
     };
-    spans.keys.splice(0..0, key.span());
-    Some(spans)
+    let inner = match value {
+        Value::InlineTable(table) => {
+            table.iter().find(|(_, inner)| is_there(inner)).map(|(name, inner)| (name.to_owned(), inner))
+        }
+        Value::Array(list) => {
+            let entries = (1..).zip(list.iter()).filter(|(_, inner)| inner.is_inline_table());
+            let mut there = entries.filter(|(_, inner)| is_there(inner));
+            there.next().map(|(number, inner): (usize, _)| (number.to_string(), inner))
+        }
+        _ => None,
+    };
+    let Some((part, inner)) = inner else { return value };
+    key.push(part);
+    innermost(inner, at, key)
 }
 
 /// Names of the entries of a list of tables; `None` for any other item.
@@ -438,8 +475,31 @@ kind = \"bulk\"
             let text = applied(&[setting]).unwrap();
             let spans = setting.parse::<Setting>().unwrap().locate(&text).unwrap();
             assert_eq!(&text[spans.value], value, "{setting}");
-            let found: Vec<&str> = spans.keys.into_iter().map(|span| &text[span]).collect();
+            let found: Vec<&str> = spans.parts.into_iter().flatten().map(|span| &text[span]).collect();
             assert_eq!(found, keys, "{setting}");
+        }
+    }
+
+    #[test]
+    fn keys_within_a_value_are_found() {
+        for (setting, at, key, is_table) in [
+            ("path.lte.radio=x", "x", "path.lte.radio", false),
+            ("path.lte.up={ rate = 5, queue = { max = 7 } }", "5", "path.lte.up.rate", false),
+            ("path.lte.up={ rate = 5, queue = { max = 7 } }", "max", "path.lte.up.queue", true),
+            ("path.lte.up={ rate = 5, queue = { max = 7 } }", "7", "path.lte.up.queue.max", false),
+            ("transport={ sak = true }", "sak", "transport", true),
+            ("traffic=[{ kind = 'file' }, { kind = 'x', size = 9 }]", "9", "traffic.2.size", false),
+            ("path.lte.loss=[11, 12]", "12", "path.lte.loss", false),
+        ] {
+            let text = applied(&[setting]).unwrap();
+            let setting: Setting = setting.parse().unwrap();
+            let value = setting.locate(&text).unwrap().value.start;
+            let start = value + text[value..].find(at).unwrap();
+            let found = setting.key_at(&text, &(start..start + at.len()));
+            assert_eq!(
+                found.map(|(key, is_table)| (key.join("."), is_table)),
+                Some((key.to_owned(), is_table))
+            );
         }
     }
 
@@ -451,6 +511,7 @@ kind = \"bulk\"
             "`duration` is not a table, so `seconds` cannot be set in it"
         );
         assert_eq!(message("path.wifi=3"), "`path.wifi` is a table and cannot be set as a whole");
+        assert_eq!(message("path.policy=3"), "`path` has no entry `policy`");
         for text in ["", "x", "=x", "a..b=3", "a=", " = "] {
             assert_eq!(message(text), format!("`{text}` is not KEY=VALUE"));
         }

@@ -255,3 +255,22 @@ fn problem_in_trace_names_trace_and_reference() {
     let reference = d.referenced_at.as_ref().unwrap();
     assert_eq!((reference.file.as_str(), reference.line, reference.column), ("scenarios/first.toml", 23, 16));
 }
+
+#[test]
+fn retransmission_timeouts_are_within_their_maximum() {
+    let messages = |keys: &str| -> Vec<String> {
+        let text = VALID.replace("protocol = \"mptcp\"", keys);
+        let found = parse(&text).err().unwrap_or_default();
+        found.into_iter().map(|problem| format!("{}: {}", problem.line_text, problem.message)).collect()
+    };
+    let max = "max_rto = \"500ms\"";
+    assert!(messages(max).is_empty(), "the default of `initial_rto` gives way");
+    assert_eq!(
+        messages(&format!("preset = \"ns3-mptcp-2012\"\n{max}")),
+        [format!("{max}: `min_rto` of 1s is above `max_rto` of 500ms")]
+    );
+    for key in ["min_rto", "min_rto_margin", "initial_rto"] {
+        let line = format!("{key} = \"80s\"");
+        assert_eq!(messages(&line), [format!("{line}: `{key}` of 80s is above `max_rto` of 60s")]);
+    }
+}

@@ -1,11 +1,15 @@
 //! Decides when an interface stops for its allowance, and when a precaution ends.
 //!
-//! An interface stops half a second ahead of the limit at its present rate. A short burst shows a
-//! high rate too, so the precaution ends when the rate has fallen and enough of the allowance is
-//! left.
+//! An interface stops ahead of the limit: by half a second and one sampling interval at its present
+//! rate. A short burst shows a high rate too, so the precaution ends when the rate has fallen and
+//! enough of the allowance is left. An interface that has less left at the start stays stopped.
 
-use super::{Allowance, CapAction, REACTION_TIME};
+use super::{Allowance, CapAction};
 use units::{Bitrate, Bytes, Duration, Instant};
+
+/// Time from the decision to close an interface until its last byte: MP_PRIO or a reset in transit,
+/// and the send queue.
+const REACTION_TIME: Duration = Duration::from_millis(500);
 
 /// Minimum time for which an interface stays stopped.
 const MIN_STOP: Duration = Duration::from_secs(10);
@@ -18,6 +22,7 @@ pub struct CapGate {
     stopped: Option<Stopped>,
     /// Highest rate in this period.
     peak: Bitrate,
+    has_started: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,24 +53,28 @@ impl CapGate {
         interval: Duration,
     ) -> bool {
         self.peak = self.peak.max(rate);
+        // The next decision is one interval away.
+        let time_ahead = REACTION_TIME + interval;
+        let min_rest = Bytes::new(allowance.data.get() / MIN_REST_SHARE);
         let Some(stopped) = self.stopped else {
-            let reserve = match allowance.at_cap {
+            let is_start = !std::mem::replace(&mut self.has_started, true);
+            let is_exhausted = match allowance.at_cap {
                 // The interface goes on, so there is nothing to do ahead.
-                CapAction::Warn => Bytes::ZERO,
-                CapAction::Close | CapAction::Backup => rate.over(REACTION_TIME),
+                CapAction::Warn => left == Bytes::ZERO,
+                CapAction::Close | CapAction::Backup => {
+                    left <= rate.over(time_ahead) || (is_start && left < min_rest)
+                }
             };
-            if left <= reserve {
+            if is_exhausted {
                 self.stopped = Some(Stopped { at: now, left });
             }
             return self.stopped.is_some();
         };
         // More is left than before: a new period, or a larger allowance.
         let is_new = left > stopped.left;
-        let reserve = (rate.over(REACTION_TIME * 4)).max(self.peak.over(interval * 2));
-        let is_calm = now.since(stopped.at) >= MIN_STOP
-            && left > reserve
-            && left.get() >= allowance.data.get() / MIN_REST_SHARE
-            && left > Bytes::ZERO;
+        let reserve = rate.over(time_ahead * 4).max(self.peak.over(interval * 2));
+        let is_calm =
+            now.since(stopped.at) >= MIN_STOP && left > reserve && left >= min_rest && left > Bytes::ZERO;
         if is_new {
             self.peak = rate;
         }
@@ -101,6 +110,22 @@ mod tests {
     }
 
     #[test]
+    fn limit_holds_at_a_steady_rate_with_every_sampling_interval() {
+        let close = allowance(CapAction::Close);
+        for millis in [10, 50, 500, 2_000] {
+            let interval = Duration::from_millis(millis);
+            let mut gate = CapGate::default();
+            let rate = Bitrate::from_mbps(64.0);
+            let (mut now, mut left) = (Instant::ZERO, close.data);
+            while !gate.update(now, &close, (left, rate), interval) {
+                now += interval;
+                left = left - rate.over(interval);
+            }
+            assert!(left >= rate.over(REACTION_TIME), "{left} left, sampled every {interval}");
+        }
+    }
+
+    #[test]
     fn used_up_allowance_stays_so_until_the_next_period() {
         let close = allowance(CapAction::Close);
         let mut gate = CapGate::default();
@@ -111,6 +136,22 @@ mod tests {
         }
         let next = (close.data, Bitrate::ZERO);
         assert!(gate.update(Instant::from_secs(100), &close, next, TICK) && !gate.is_stopped());
+    }
+
+    #[test]
+    fn interface_starts_stopped_if_little_is_left() {
+        let start = |at_cap, left| {
+            let mut gate = CapGate::default();
+            gate.update(Instant::ZERO, &allowance(at_cap), (Bytes::new(left), Bitrate::ZERO), TICK);
+            gate.is_stopped()
+        };
+        assert!(start(CapAction::Close, 299_999) && start(CapAction::Backup, 299_999));
+        assert!(!start(CapAction::Close, 300_000) && !start(CapAction::Warn, 1));
+        let mut gate = CapGate::default();
+        for left in [400_000, 1] {
+            let state = (Bytes::new(left), Bitrate::ZERO);
+            assert!(!gate.update(Instant::ZERO, &allowance(CapAction::Close), state, TICK), "{left}");
+        }
     }
 
     #[test]

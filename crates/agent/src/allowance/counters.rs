@@ -11,6 +11,9 @@ use std::collections::BTreeMap;
 #[serde(transparent)]
 pub struct Counters(BTreeMap<String, CounterReading>);
 
+/// Index of an interface without a reading since the counters restarted; the kernel begins at 1.
+const UNSEEN: u32 = 0;
+
 /// A counter reading of an interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -78,8 +81,18 @@ impl Counters {
 
     /// Restarts all counters at zero, as the machine does. The names stay known.
     pub fn restart(&mut self) {
-        let restarted = CounterReading { index: 0, bytes: CounterBytes::Directions(0, 0) };
+        let restarted = CounterReading { index: UNSEEN, bytes: CounterBytes::Directions(0, 0) };
         self.0.values_mut().for_each(|known| *known = restarted);
+    }
+
+    /// Keeps the interfaces with a reading since the last restart.
+    pub fn retain_seen(&mut self) {
+        self.0.retain(|_, known| known.index != UNSEEN);
+    }
+
+    /// True if the interface is known.
+    pub fn contains(&self, name: &str) -> bool {
+        self.0.contains_key(name)
     }
 
     /// Adds readings, which replace those of the same names.

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 use strum::{EnumString, IntoStaticStr};
-use units::{Bytes, Duration};
+use units::Bytes;
 
 pub mod cap_gate;
 pub mod counters;
@@ -23,9 +23,6 @@ pub mod usage_store;
 const EARLIEST_VALID_TIME: i64 = 1_704_067_200;
 /// End of the year 9998, in seconds since 1970: the calendar ends one year later.
 const LATEST_TIME: i64 = 253_370_764_799;
-/// Time from the decision to close an interface until its last byte: the sampling interval, MP_PRIO
-/// or a reset in transit, and the send queue.
-const REACTION_TIME: Duration = Duration::from_millis(500);
 
 /// A data allowance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -180,6 +177,9 @@ pub struct Usage {
     pub by_jump: bool,
     /// `used` at the last jump into it.
     pub at_jump: u64,
+    /// Bytes of `used` that were added to an earlier period too. Older files do not contain it.
+    #[serde(default)]
+    pub moved: u64,
     /// Traffic of other periods, by their start.
     pub others: BTreeMap<i64, OtherPeriod>,
     /// Names of the interfaces that it was counted on.
@@ -197,12 +197,26 @@ pub struct OtherPeriod {
     /// `used` at the last jump into it. Older files do not contain it.
     #[serde(default)]
     pub at_jump: u64,
+    /// Bytes of `used` that were added to an earlier period too. Older files do not contain it.
+    #[serde(default)]
+    pub moved: u64,
+    /// Position in the order in which the periods were left. Older files do not contain it.
+    #[serde(default)]
+    pub order: u64,
 }
 
 impl OtherPeriod {
     /// Bytes that belong to another period if the clock was wrong.
     fn since_jump(&self) -> u64 {
         if self.by_jump { self.used.saturating_sub(self.at_jump) } else { 0 }
+    }
+
+    /// Marks the bytes since the last jump as moved to an earlier period, and returns them.
+    fn move_since_jump(&mut self) -> u64 {
+        let moved = self.since_jump();
+        self.at_jump = self.used;
+        self.moved = self.moved.saturating_add(moved);
+        moved
     }
 }
 
@@ -258,42 +272,47 @@ impl Usage {
 
     /// The clock was set back to an earlier period. The later periods that a jump led to were
     /// wrong: their traffic since that jump is added to the earlier one. A period before all known
-    /// ones takes over the whole usage instead, because the clock may be wrong now. The period that
-    /// is left stays known.
+    /// ones takes over the whole usage instead, because the clock may be wrong now. The later
+    /// periods stay known.
     fn go_back(&mut self, start: i64) {
         let mut left = self.current();
         let is_before_all = !self.others.contains_key(&start)
             && (!left.by_jump || self.others.range(..start).next().is_none());
-        let mut moved = if is_before_all { left.used } else { left.since_jump() };
-        if !is_before_all {
-            self.others.retain(|&other, later| {
-                let is_wrong = other > start && later.by_jump;
-                moved = moved.saturating_add(if is_wrong { later.since_jump() } else { 0 });
-                !is_wrong
-            });
+        let mut moved = left.move_since_jump();
+        if is_before_all {
+            moved = left.used;
+        } else {
+            for (_, later) in self.others.iter_mut().filter(|(other, _)| **other > start) {
+                moved = moved.saturating_add(later.move_since_jump());
+            }
         }
-        left.at_jump = left.used;
         self.others.insert(self.period, left);
         self.enter(start, true, moved);
     }
 
     fn current(&self) -> OtherPeriod {
-        OtherPeriod { used: self.used, by_jump: self.by_jump, at_jump: self.at_jump }
+        let order = self.others.values().map(|other| other.order.saturating_add(1)).max().unwrap_or(0);
+        let Self { used, by_jump, at_jump, moved, .. } = *self;
+        OtherPeriod { used, by_jump, at_jump, moved, order }
     }
 
-    /// Continues the period that starts at `start`. `moved` bytes of other periods are added to it;
-    /// they do not move again.
-    fn enter(&mut self, start: i64, by_jump: bool, moved: u64) {
+    /// Continues the period that starts at `start`. `added` bytes of other periods are added to it;
+    /// they do not move again. A period that the clock reaches second by second was wrong before:
+    /// the bytes that moved from it do not belong to it.
+    fn enter(&mut self, start: i64, by_jump: bool, added: u64) {
         let mut entered = self.others.remove(&start).unwrap_or_default();
-        if by_jump {
-            (entered.by_jump, entered.at_jump) = (true, entered.used);
+        if !by_jump {
+            entered.used = entered.used.saturating_sub(std::mem::take(&mut entered.moved));
         }
         self.period = start;
-        self.by_jump = entered.by_jump;
-        self.used = entered.used.saturating_add(moved);
-        self.at_jump = entered.at_jump.saturating_add(moved);
+        self.by_jump = by_jump;
+        self.used = entered.used.saturating_add(added);
+        self.at_jump = self.used;
+        self.moved = entered.moved;
         while self.others.len() > MAX_OTHER_PERIODS {
-            self.others.pop_first();
+            let left_first = self.others.iter().min_by_key(|(start, other)| (other.order, **start));
+            let Some((&start, _)) = left_first else { break };
+            self.others.remove(&start);
         }
     }
 
@@ -306,6 +325,7 @@ impl Usage {
         if self.period == other.period {
             self.used = self.used.saturating_add(other.used);
             self.at_jump = self.at_jump.saturating_add(other.at_jump);
+            self.moved = self.moved.saturating_add(other.moved);
         }
         self.interfaces.append(&mut other.interfaces);
         self

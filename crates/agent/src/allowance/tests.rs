@@ -160,6 +160,40 @@ fn traffic_at_a_wrong_clock_moves_to_the_right_period_once() {
     assert_eq!(jump(&mut usage, at(2026, 12, 3, 0), 2), 2, "December");
 }
 
+#[test]
+fn period_that_began_by_a_jump_survives_two_wrong_clocks() {
+    let (november, december, january) = (at(2026, 11, 22, 0), at(2026, 12, 5, 0), at(2027, 1, 9, 0));
+    // The machine is off at midnight, so December begins by a jump.
+    let mut usage = Usage { used: 100, period: at(2026, 11, 1, 0), ..Usage::default() };
+    assert_eq!(jump(&mut usage, december, 700), 700);
+    jump(&mut usage, january, 20);
+    jump(&mut usage, november, 5);
+    assert_eq!(jump(&mut usage, december, 3), 708, "wrong clocks of January and November");
+}
+
+#[test]
+fn traffic_that_moved_to_the_right_period_does_not_count_in_the_wrong_one_too() {
+    let allowance = five_gb();
+    let (november, january) = (at(2026, 11, 22, 0), at(2027, 1, 20, 0));
+    let mut usage = Usage { used: 100, period: at(2026, 11, 1, 0), ..Usage::default() };
+    for _ in 0..2 {
+        jump(&mut usage, january, 5_000);
+        jump(&mut usage, november, 0);
+    }
+    assert_eq!(usage.used, 10_100);
+    for start in [at(2026, 12, 1, 0), at(2027, 1, 1, 0)] {
+        usage.advance(&allowance, start, UTC, |_| false);
+        assert_eq!(usage.used, 0, "a period that the clock reaches second by second");
+        usage.used = 7;
+    }
+    // The usage from before a jump into a period belongs to it.
+    jump(&mut usage, at(2026, 12, 31, 0), 1);
+    jump(&mut usage, january, 20);
+    jump(&mut usage, at(2026, 12, 31, 0), 1);
+    usage.advance(&allowance, at(2027, 1, 1, 0), UTC, |_| false);
+    assert_eq!(usage.used, 8, "January and the traffic of the first wrong clock");
+}
+
 proptest! {
     #[test]
     fn period_contains_its_time(

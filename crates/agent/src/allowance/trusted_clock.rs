@@ -2,8 +2,9 @@
 //!
 //! A wall clock that jumps is believed only after it has stood by its new time for
 //! `CONFIRMATION_S`. Until then time continues from before the jump at the pace of the clock
-//! since boot. So a jump ahead and back neither starts a period nor resets one. A clock that was
-//! ahead at boot is the exception: within the first hour its correction is believed at once.
+//! since boot. So a jump ahead and back neither starts a period nor resets one. Two corrections of
+//! a clock that was wrong at boot are believed at once: the setting back of a clock that was ahead,
+//! within the first hour, and the first setting of a clock that was behind.
 
 use super::EARLIEST_VALID_TIME;
 
@@ -22,20 +23,24 @@ pub struct TrustedClock {
     candidate: Option<(i64, i64)>,
     /// The last believed jump: times before and after.
     jump: Option<(i64, i64)>,
+    /// The latest time known at boot, while the wall clock is behind it and so has not been set.
+    unset_before: Option<i64>,
 }
 
 impl TrustedClock {
     /// Starts from the wall clock at `uptime` seconds after boot. `known` is the latest civil time
-    /// known from before, or 0: a wall clock behind it has not been set yet. A wall clock ahead of
-    /// it may be wrong, so it is believed at once if it is set back within the first hour of the boot.
+    /// known from before, or 0: a wall clock behind it has not been set yet, and is believed at once
+    /// when it is. A wall clock ahead of it may be wrong, so it is believed at once if it is set back
+    /// within the first hour of the boot.
     pub fn new(wall: i64, uptime: i64, known: i64) -> Self {
         let jump = (known > 0 && known < wall).then_some((known, wall));
-        Self { offset: wall.max(known).saturating_sub(uptime), candidate: None, jump }
+        let unset_before = (wall < known).then_some(known);
+        Self { offset: wall.max(known).saturating_sub(uptime), candidate: None, jump, unset_before }
     }
 
     /// Continues a clock of the same boot, which showed `time` at `uptime`.
     pub fn resumed(time: i64, uptime: i64) -> Self {
-        Self { offset: time.saturating_sub(uptime), candidate: None, jump: None }
+        Self { offset: time.saturating_sub(uptime), candidate: None, jump: None, unset_before: None }
     }
 
     /// Updates the clock and returns the trusted time.
@@ -47,12 +52,24 @@ impl TrustedClock {
         }
         // Below the earliest valid time, the clock is set for the first time since boot.
         if before < EARLIEST_VALID_TIME || is_close(offset, self.offset) {
-            (self.offset, self.candidate) = (offset, None);
-        } else if self.is_boot_correction(wall, uptime) || self.is_confirmed(offset, uptime) {
-            (self.offset, self.candidate) = (offset, None);
+            self.believe(offset);
+        } else if self.is_first_setting(wall)
+            || self.is_boot_correction(wall, uptime)
+            || self.is_confirmed(offset, uptime)
+        {
+            self.believe(offset);
             self.jump = Some((before, wall));
         }
         self.time(uptime)
+    }
+
+    fn believe(&mut self, offset: i64) {
+        (self.offset, self.candidate, self.unset_before) = (offset, None, None);
+    }
+
+    /// True when a clock that was behind at boot is set.
+    fn is_first_setting(&self, wall: i64) -> bool {
+        self.unset_before.is_some_and(|known| known <= wall)
     }
 
     /// True when a clock that was ahead at boot is set back, to a time after the known one.
@@ -118,6 +135,20 @@ mod tests {
         // At the start of a boot the clock may lie behind the time of the last run.
         let mut clock = TrustedClock::new(NOW - YEAR, 5, NOW);
         assert_eq!(clock.update(NOW - YEAR + 1, 6), NOW + 1);
+    }
+
+    #[test]
+    fn clock_behind_at_boot_is_believed_at_once_when_it_is_set() {
+        for wrong in [5, NOW - YEAR, NOW - 3600] {
+            let boot = || TrustedClock::new(wrong, 10, NOW);
+            let mut clock = boot();
+            assert_eq!(clock.update(wrong + 10, 20), NOW + 10);
+            assert_eq!(clock.update(NOW + 8 * 3600, 30), NOW + 8 * 3600, "{wrong}");
+            assert!(clock.has_jumped_over(NOW + 3600));
+            assert_eq!(clock.update(NOW + 2 * YEAR, 40), NOW + 8 * 3600 + 10, "only once");
+            let mut clock = boot();
+            assert_eq!(clock.update(NOW - 1000, 20), NOW + 10, "before the known time");
+        }
     }
 
     #[test]

@@ -63,6 +63,17 @@ impl UsageFile {
         }
     }
 
+    /// Forgets the interfaces that were absent during the whole stored boot. A rule keeps its last
+    /// interfaces, by which [`Self::follow_rules`] finds the usage.
+    pub fn forget_unseen(&mut self) {
+        self.counters.retain_seen();
+        for usage in self.usages.values_mut() {
+            if usage.interfaces.iter().any(|name| self.counters.contains(name)) {
+                usage.interfaces.retain(|name| self.counters.contains(name));
+            }
+        }
+    }
+
     /// Passes the usage of patterns that are gone on to new ones that apply to their interfaces.
     /// Returns true on a change.
     pub fn follow_rules(&mut self, rules: &[InterfaceRule]) -> bool {
@@ -100,7 +111,8 @@ impl UsageFile {
             let EarlierUsage { period, used, by_jump, at_jump, others, seen, .. } = earlier;
             let interfaces = seen.keys().cloned().collect();
             file.counters.extend(seen);
-            file.usages.insert(pattern, Usage { period, used, by_jump, at_jump, others, interfaces });
+            let usage = Usage { period, used, by_jump, at_jump, moved: 0, others, interfaces };
+            file.usages.insert(pattern, usage);
         }
         file
     }
@@ -119,7 +131,7 @@ mod tests {
 
     #[test]
     fn file_round_trips() {
-        let others = [(5, OtherPeriod { used: 1, by_jump: true, at_jump: 1 })].into();
+        let others = [(5, OtherPeriod { used: 1, by_jump: true, at_jump: 1, moved: 1, order: 2 })].into();
         let usage = Usage { period: 9, used: 7, others, ..Usage::default() };
         let mut file = UsageFile { boot: "b".to_owned(), clock: (1, 2), ..UsageFile::default() };
         file.usages.insert("wwan*".to_owned(), usage);

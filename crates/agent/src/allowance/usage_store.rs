@@ -62,6 +62,9 @@ impl UsageStore {
         } else {
             TrustedClock::new(wall, uptime, time)
         };
+        if file.boot != boot {
+            file.forget_unseen();
+        }
         file.enter_boot(boot);
         file.clock = (clock.time(uptime), uptime);
         Ok(Self { zone, file, clock, changed: false, saved: None, store })
@@ -86,17 +89,28 @@ impl UsageStore {
     /// Counts a counter reading of an interface for its rule.
     pub fn count(&mut self, rule: &InterfaceRule, name: &str, reading: CounterReading) {
         let carried = self.file.counters.record(name, reading);
-        let now = self.now();
-        let Some(allowance) = &rule.allowance else { return };
-        let usage = self.file.usages.entry(rule.pattern.clone()).or_default();
-        let period = usage.period;
+        if rule.allowance.is_none() {
+            return;
+        }
+        self.file.usages.entry(rule.pattern.clone()).or_default();
         // First the period: traffic without agent counts in the present one.
+        self.advance(rule);
+        let Some(usage) = self.file.usages.get_mut(&rule.pattern) else { return };
+        usage.interfaces.insert(name.to_owned());
+        usage.used = usage.used.saturating_add(carried.unwrap_or(0));
+        self.changed |= carried != Some(0);
+    }
+
+    /// Advances the usage of a rule to the present period.
+    pub fn advance(&mut self, rule: &InterfaceRule) {
+        let now = self.now();
+        let usage = self.file.usages.get_mut(&rule.pattern);
+        let Some((allowance, usage)) = rule.allowance.as_ref().zip(usage) else { return };
+        let period = usage.period;
         if usage.advance(allowance, now, &self.zone, |at| self.clock.has_jumped_over(at)) {
             info!(interfaces = rule.pattern, "a new {} of the allowance starts", allowance.period.name());
         }
-        usage.interfaces.insert(name.to_owned());
-        usage.used = usage.used.saturating_add(carried.unwrap_or(0));
-        self.changed |= carried != Some(0) || usage.period != period;
+        self.changed |= usage.period != period;
     }
 
     /// Allowance and usage of a rule; `None` without an allowance.
@@ -329,6 +343,53 @@ mod tests {
         assert_eq!(device.period(), NOVEMBER);
         assert_eq!(device.run(wrong + 2_000, 3_000), 9_000_036_100, "ahead again");
         assert_eq!(device.run(NOW + 5_000, 4_000), 9_000_076_100, "and back");
+    }
+
+    #[test]
+    fn allowance_of_a_device_without_a_battery_backed_clock_is_renewed() {
+        let mut device = device_in_november();
+        for day in 1..5 {
+            let name = format!("boot {day}");
+            let wrong = NOW - 400 * 86_400;
+            device.boot(&name, wrong);
+            device.run(wrong, 60);
+            device.run(NOW + day * 86_400, 3_000);
+        }
+        assert_eq!((device.period(), device.used()), (DECEMBER, 2 * 30_600 - 600));
+    }
+
+    #[test]
+    fn interface_that_was_absent_for_a_whole_boot_is_forgotten() {
+        let mut device = device_in_november();
+        let count = |device: &mut Device, rule: &InterfaceRule, name: &str| {
+            device.usage.as_mut().unwrap().count(rule, name, reading(9, 10));
+        };
+        // Whether `wwan0` and `wwan1` are known.
+        let known = |device: &Device| {
+            let file = &device.usage.as_ref().unwrap().file;
+            ["wwan0", "wwan1"]
+                .map(|name| (file.counters.contains(name), file.usages["wwan*"].interfaces.contains(name)))
+        };
+        count(&mut device, &rule(), "wwan1");
+        device.boot("second", NOW);
+        assert_eq!(known(&device), [(true, true); 2]);
+        device.run(NOW, 60);
+        device.boot("third", NOW + 600);
+        assert_eq!(known(&device), [(true, true), (false, false)]);
+        // The last interface of a rule stays: a changed pattern takes over its usage.
+        count(&mut device, &rule_of("x*"), "x0");
+        device.boot("fourth", NOW + 1200);
+        assert_eq!(known(&device)[0], (false, true));
+    }
+
+    #[test]
+    fn period_of_an_absent_interface_advances() {
+        let mut device = device_in_november();
+        device.boot("second", DECEMBER);
+        device.usage.as_mut().unwrap().advance(&rule());
+        assert_eq!((device.period(), device.used()), (DECEMBER, 0));
+        device.usage.as_mut().unwrap().advance(&rule_of("x*"));
+        assert_eq!(device.usage.as_ref().unwrap().file.usages.len(), 1, "a rule without usage");
     }
 
     #[test]

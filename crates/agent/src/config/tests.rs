@@ -81,6 +81,28 @@ fn problems_have_location_and_expectation() {
 }
 
 #[test]
+fn log_filter_is_checked_with_its_line() {
+    let with = |filter: &str| {
+        read(&format!("policy = 'none'\n{WIFI}").replacen('\n', &format!("\nlog = '{filter}'\n"), 1))
+    };
+    for filter in ["debug", "off", "warn, agent=debug", "info,tandem_agent::endpoints=TRACE"] {
+        assert_eq!(with(filter).unwrap().log, filter);
+    }
+    for (filter, wrong) in [
+        ("nonsense==", "nonsense=="),
+        ("info,loud", "loud"),
+        ("agent=loud", "agent=loud"),
+        ("info,", ""),
+        ("=debug", "=debug"),
+        ("a b=info", "a b=info"),
+    ] {
+        let problems = with(filter).unwrap_err();
+        assert_eq!(problems[0].message, format!("invalid log filter `{wrong}`"));
+        assert_eq!((problems.len(), problems[0].line), (1, 2), "{filter}");
+    }
+}
+
+#[test]
 fn policy_without_matching_interfaces_is_rejected() {
     let problems = read(&format!("policy = 'lte-only'\n{WIFI}")).unwrap_err();
     assert_eq!(problems[0].message, "`lte-only` needs a path over LTE, and the device has none");

@@ -99,7 +99,11 @@ impl Agent {
                 lost = true;
                 break;
             }
-            if let Some(connections) = &mut self.connections {
+            // Without rules, the kernel's path manager has the new connections.
+            let is_new = matches!(event, Event::Established(_));
+            if let Some(connections) = &mut self.connections
+                && !(is_new && self.config.connections.is_empty())
+            {
                 lost |= !connections.process_event(now, &event);
                 // Sample at once: until then the connection has only one subflow.
                 self.last_sample = None;
@@ -181,18 +185,26 @@ impl Agent {
 
     /// Adds state for new interfaces and rebuilds the policy for all of them.
     pub(super) fn rebuild_policies(&mut self) {
-        let managed = self.host.managed();
-        if self.paths.len() == managed.len() && !self.steering.state().paths.is_empty() {
-            return;
-        }
-        for one in &managed[self.paths.len()..] {
+        let mut has_new = false;
+        for (nth, one) in self.host.managed().iter().enumerate() {
+            if self.paths.get(nth).is_some_and(|path| path.name == one.name) {
+                continue;
+            }
+            has_new = true;
             // A policy without actions keeps the flags that the agent found.
             let backup = one.addresses.iter().flatten().any(|at| self.endpoints.was_backup(*at));
             let rule = &self.config.interfaces[one.rule];
             let radio = rule.profile.as_ref().map(|profile| &*profile.name);
             info!(interface = one.name, kind = %rule.kind, radio, "managed");
             let kept = self.retained.remove(&one.name);
-            self.paths.push(kept.unwrap_or_else(|| InterfaceState::new(one.rule, rule, backup)));
+            let state = kept.unwrap_or_else(|| InterfaceState::new(one, rule, backup));
+            match self.paths.get_mut(nth) {
+                Some(absent) => *absent = state,
+                None => self.paths.push(state),
+            }
+        }
+        if !has_new && !self.steering.state().paths.is_empty() {
+            return;
         }
         let kinds: Vec<InterfaceKind> =
             self.paths.iter().map(|path| self.config.interfaces[path.rule].kind).collect();

@@ -4,6 +4,7 @@ use crate::allowance::cap_gate::CapGate;
 use crate::allowance::counters::{CounterBytes, CounterReading, increment};
 use crate::config::InterfaceRule;
 use crate::energy::{Carried, Radio};
+use crate::host::ManagedInterface;
 use linux::route::LinkStats;
 use units::{Bitrate, Duration, Instant};
 
@@ -15,6 +16,7 @@ const MIN_SWITCH_INTERVAL: Duration = Duration::from_millis(500);
 /// State of a managed interface.
 #[derive(Debug)]
 pub(super) struct InterfaceState {
+    pub(super) name: String,
     pub(super) rule: usize,
     /// `None` without a power profile.
     pub(super) radio: Option<Radio>,
@@ -34,9 +36,10 @@ pub(super) struct InterfaceState {
 }
 
 impl InterfaceState {
-    pub(super) fn new(rule: usize, config: &InterfaceRule, backup: bool) -> Self {
+    pub(super) fn new(one: &ManagedInterface, config: &InterfaceRule, backup: bool) -> Self {
         Self {
-            rule,
+            name: one.name.clone(),
+            rule: one.rule,
             radio: config.profile.clone().map(Radio::new),
             last_counters: None,
             down: 0,
@@ -142,7 +145,7 @@ mod tests {
     fn path() -> InterfaceState {
         let kind = radio::InterfaceKind::Wifi;
         let rule = InterfaceRule { pattern: "w".to_owned(), kind, profile: None, allowance: None };
-        InterfaceState::new(0, &rule, false)
+        InterfaceState::new(&ManagedInterface::absent("w", 0), &rule, false)
     }
 
     #[test]

@@ -120,7 +120,7 @@ struct Agent {
     rules: Vec<RuleSteering>,
     round_trips: RoundTrips,
     players: Players,
-    /// `None` without rules.
+    /// `None` without rules, once the connections have ended that began under earlier ones.
     connections: Option<Connections>,
     paths: Vec<InterfaceState>,
     /// During a reload: state of the interfaces that stay, by name.

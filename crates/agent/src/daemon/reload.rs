@@ -41,8 +41,10 @@ impl Agent {
             // The first matching rule applies.
             let rule = config.interfaces.iter().position(|rule| rule.matches(&one.name));
             if let Some(rule) = rule.filter(|rule| is_same(&config.interfaces[*rule])) {
+                if self.config.interfaces[path.rule].allowance != config.interfaces[rule].allowance {
+                    path.cap = CapGate::default();
+                }
                 path.rule = rule;
-                path.cap = CapGate::default();
                 self.retained.insert(one.name.clone(), path);
             }
         }

@@ -42,6 +42,9 @@ impl Agent {
 
     /// Applies the rules; connections without a rule follow the device's policy.
     pub(super) fn apply_rules(&mut self, now: Instant, wanted: &[Wanted]) {
+        if self.config.connections.is_empty() {
+            self.connections.take_if(|connections| connections.is_empty());
+        }
         let Some(connections) = &mut self.connections else { return };
         let way = |one: &Wanted| PathChoice {
             address: one.address,

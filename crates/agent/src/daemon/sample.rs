@@ -77,8 +77,10 @@ impl Agent {
                 }
             });
             path.record_sample(stats, span);
-            if let Some(reading) = path.counters() {
-                self.usage.count(&self.config.interfaces[path.rule], &one.name, reading);
+            let rule = &self.config.interfaces[path.rule];
+            match path.counters() {
+                Some(reading) => self.usage.count(rule, &one.name, reading),
+                None => self.usage.advance(rule),
             }
         }
         let read = failure.map_or(Ok(()), Err);
@@ -133,7 +135,7 @@ impl Agent {
                 (false, _) => info!(interface, left_bytes, "allowance available again"),
                 (true, 0) => warn!(interface, at_cap, "allowance used up"),
                 (true, _) => {
-                    warn!(interface, left_bytes, at_cap, "allowance would be used up within half a second");
+                    warn!(interface, left_bytes, at_cap, "allowance would soon be used up at this rate");
                 }
             }
         }

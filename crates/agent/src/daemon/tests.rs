@@ -3,21 +3,32 @@ use linux::namespace::Namespace;
 use linux::pm::{PathManager, path_manager};
 use linux::tun::Tun;
 use std::path::Path;
+use units::{Bitrate, Bytes};
 
 fn config(more: &str) -> Config {
     let text = format!("policy = 'none'\n[[interface]]\nmatch = 'wlan0'\nkind = 'wifi'\n{more}");
     Config::parse("agent.toml", text.as_bytes(), &|_| Ok(String::new())).expect("a valid configuration")
 }
 
+/// Creates an interface with an address.
+fn set_up_interface(name: &str, address: [u8; 4]) -> Result<(Tun, u32), Error> {
+    let tun = Tun::create(name)?;
+    let mut route = Route::open()?;
+    let index = route.link(name)?.index;
+    route.set_up(index, true)?;
+    route.add_address(index, address.into(), 32)?;
+    Ok((tun, index))
+}
+
+fn open_agent(folder: &Path, config: Config) -> Result<Agent, Error> {
+    let options = Options { dry_run: false, state: folder.join("state"), socket: folder.join("agent.sock") };
+    Agent::open(config, &options)
+}
+
 fn reload_without_listing(folder: &Path, more: &str) -> Result<(), Error> {
     linux::sysctl::write("net.mptcp.enabled", "1")?;
-    let _tun = Tun::create("wlan0")?;
-    let mut route = Route::open()?;
-    let index = route.link("wlan0")?.index;
-    route.set_up(index, true)?;
-    route.add_address(index, [10, 1, 0, 2].into(), 24)?;
-    let options = Options { dry_run: false, state: folder.join("state"), socket: folder.join("agent.sock") };
-    let mut agent = Agent::open(config(""), &options)?;
+    let _wlan = set_up_interface("wlan0", [10, 1, 0, 2])?;
+    let mut agent = open_agent(folder, config(""))?;
     agent.sample(agent.clock.now());
     let endpoints = PathManager::open()?.endpoints()?;
     assert_eq!(endpoints.len(), 1);
@@ -44,25 +55,14 @@ fn needs_root_reload_changes_nothing_while_the_kernel_cannot_be_listed() {
     }
 }
 
-/// Sets up an interface with an address that several may have.
-fn set_up_interface(name: &str) -> Result<(Tun, u32), Error> {
-    let tun = Tun::create(name)?;
-    let mut route = Route::open()?;
-    let index = route.link(name)?.index;
-    route.set_up(index, true)?;
-    route.add_address(index, [10, 1, 0, 2].into(), 32)?;
-    Ok((tun, index))
-}
-
 fn share_an_address(folder: &Path) -> Result<(), Error> {
     linux::sysctl::write("net.mptcp.enabled", "1")?;
-    let (_wlan, wlan_index) = set_up_interface("wlan0")?;
-    let (_lte, _) = set_up_interface("lte0")?;
+    let (_wlan, wlan_index) = set_up_interface("wlan0", [10, 1, 0, 2])?;
+    let (_lte, _) = set_up_interface("lte0", [10, 1, 0, 2])?;
     let text = "policy = 'wifi-first'\n[[interface]]\nmatch = 'lte0'\nkind = 'lte'\n\
         [[interface]]\nmatch = 'wlan0'\nkind = 'wifi'\n";
     let config = Config::parse("agent.toml", text.as_bytes(), &|_| Ok(String::new()));
-    let options = Options { dry_run: false, state: folder.join("state"), socket: folder.join("agent.sock") };
-    let mut agent = Agent::open(config.expect("a valid configuration"), &options)?;
+    let mut agent = open_agent(folder, config.expect("a valid configuration"))?;
     for _ in 0..2 {
         agent.sample(agent.clock.now());
         let endpoints = PathManager::open()?.endpoints()?;
@@ -78,4 +78,76 @@ fn needs_root_address_of_two_interfaces_has_one_steady_endpoint() {
     let folder = tempfile::tempdir().expect("a folder");
     let namespace = Namespace::create().expect("a network namespace");
     namespace.run(|| share_an_address(folder.path())).expect("the agent runs");
+}
+
+fn reload_at_the_cap(folder: &Path) -> Result<(), Error> {
+    linux::sysctl::write("net.mptcp.enabled", "1")?;
+    let _wlan = set_up_interface("wlan0", [10, 1, 0, 2])?;
+    let limited = |data: &str| config(&format!("allowance = {{ data = '{data}', per = 'month' }}\n"));
+    let mut agent = open_agent(folder, limited("30MB"))?;
+    let allowance = agent.config.interfaces[0].allowance.expect("it was given");
+    let burst = (Bytes::new(10_000_000), Bitrate::from_mbps(320.0));
+    agent.paths[0].cap.update(agent.clock.now(), &allowance, burst, agent.config.busy);
+    agent.reload(limited("30MB"))?;
+    assert!(agent.paths[0].cap.is_stopped(), "the allowance is the same");
+    agent.reload(limited("40MB"))?;
+    assert!(!agent.paths[0].cap.is_stopped(), "another allowance");
+    agent.endpoints.restore()
+}
+
+#[test]
+#[ignore = "needs root"]
+fn needs_root_reload_leaves_an_interface_stopped_for_its_allowance() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let namespace = Namespace::create().expect("a network namespace");
+    namespace.run(|| reload_at_the_cap(folder.path())).expect("the agent runs");
+}
+
+fn replace_an_interface(folder: &Path) -> Result<(), Error> {
+    linux::sysctl::write("net.mptcp.enabled", "1")?;
+    let text = "policy = 'wifi-first'\n[[interface]]\nmatch = 'enx*'\nkind = 'ethernet'\n";
+    let config = Config::parse("agent.toml", text.as_bytes(), &|_| Ok(String::new()));
+    let mut agent = open_agent(folder, config.expect("a valid configuration"))?;
+    for name in ["enx1", "enx2", "enx3"] {
+        let (_tun, index) = set_up_interface(name, [10, 1, 0, 2])?;
+        agent.list_all()?;
+        agent.sample(agent.clock.now());
+        let names: Vec<&str> = agent.paths.iter().map(|path| &*path.name).collect();
+        assert_eq!((names, agent.steering.state().paths.len()), (vec![name], 1));
+        let endpoints = PathManager::open()?.endpoints()?;
+        assert_eq!(endpoints.iter().map(|one| one.device).collect::<Vec<_>>(), [index]);
+    }
+    agent.endpoints.restore()
+}
+
+#[test]
+#[ignore = "needs root"]
+fn needs_root_new_interface_takes_the_place_of_an_absent_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let namespace = Namespace::create().expect("a network namespace");
+    namespace.run(|| replace_an_interface(folder.path())).expect("the agent runs");
+}
+
+fn reload_without_rules(folder: &Path) -> Result<(), Error> {
+    linux::sysctl::write("net.mptcp.enabled", "1")?;
+    let _wlan = set_up_interface("wlan0", [10, 1, 0, 2])?;
+    let rules = "[[connection]]\nremote = ':443'\npolicy = 'none'\n";
+    let mut agent = open_agent(folder, config(rules))?;
+    agent.sample(agent.clock.now());
+    assert!(agent.connections.is_some());
+    agent.reload(config(""))?;
+    agent.sample(agent.clock.now());
+    assert!(agent.connections.is_none(), "no connection is left that began under rules");
+    agent.reload(config(rules))?;
+    agent.sample(agent.clock.now());
+    assert!(agent.connections.is_some());
+    agent.endpoints.restore()
+}
+
+#[test]
+#[ignore = "needs root"]
+fn needs_root_agent_without_rules_controls_no_new_connections() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let namespace = Namespace::create().expect("a network namespace");
+    namespace.run(|| reload_without_rules(folder.path())).expect("the agent runs");
 }

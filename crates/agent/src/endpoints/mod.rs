@@ -228,8 +228,8 @@ impl Endpoints {
         Ok(())
     }
 
-    /// Repeats the backup mark of an endpoint. The first subflow of a connection starts without the
-    /// mark.
+    /// Repeats the backup mark of an endpoint. With some kernels the first subflow of a connection
+    /// starts without the mark.
     pub fn repeat_backup_mark(&mut self, now: Instant, address: IpAddr) {
         let Some(endpoint) = self.endpoint_of(address).filter(|endpoint| endpoint.flags.backup) else {
             return;

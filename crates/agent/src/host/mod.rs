@@ -11,7 +11,8 @@ use units::{Duration, Instant};
 /// subflow later for connections that began meanwhile, unless the endpoint is added anew.
 const LINK_LOSS_GRACE: Duration = Duration::from_secs(1);
 
-/// A managed interface; it keeps its position in the list while absent.
+/// A managed interface; it keeps its position in the list while absent, unless its rule has a pattern
+/// and a new interface takes the position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ManagedInterface {
     /// Interface name.
@@ -29,6 +30,11 @@ pub struct ManagedInterface {
 }
 
 impl ManagedInterface {
+    /// An interface of rule `rule` that the host does not have.
+    pub fn absent(name: &str, rule: usize) -> Self {
+        Self { name: name.to_owned(), rule, index: None, running: false, lost: None, addresses: [None; 2] }
+    }
+
     /// True when it has a link and an address.
     pub fn is_up(&self) -> bool {
         self.running && self.addresses.iter().any(Option::is_some)
@@ -57,17 +63,9 @@ pub struct Host {
 impl Host {
     /// Manages from the start the interfaces that rules name without wildcards.
     pub fn new(rules: &[InterfaceRule]) -> Self {
-        let managed = rules.iter().enumerate().filter_map(|(rule, it)| {
-            let name = it.exact()?.to_owned();
-            Some(ManagedInterface {
-                name,
-                rule,
-                index: None,
-                running: false,
-                lost: None,
-                addresses: [None; 2],
-            })
-        });
+        let names = rules.iter().filter_map(InterfaceRule::exact);
+        let managed = names
+            .filter_map(|name| first_match(rules, name).map(|rule| ManagedInterface::absent(name, rule)));
         Self { managed: managed.collect(), ..Self::default() }
     }
 
@@ -99,22 +97,21 @@ impl Host {
 
     /// Updates the managed interfaces and their addresses. Returns true when one was added.
     pub fn update_managed(&mut self, now: Instant, rules: &[InterfaceRule]) -> bool {
-        let before = self.managed.len();
+        let is_present = |name: &str| self.links.values().any(|link| link.name == name);
+        let mut has_new = false;
         for link in self.links.values() {
-            let rule = rules.iter().position(|rule| rule.matches(&link.name));
-            if let Some(rule) = rule
+            if let Some(rule) = first_match(rules, &link.name)
                 && !self.managed.iter().any(|one| one.name == link.name)
             {
-                let name = link.name.clone();
-                let new = ManagedInterface {
-                    name,
-                    rule,
-                    index: None,
-                    running: false,
-                    lost: None,
-                    addresses: [None; 2],
-                };
-                self.managed.push(new);
+                has_new = true;
+                let new = ManagedInterface::absent(&link.name, rule);
+                let is_pattern = rules[rule].exact().is_none();
+                let gone =
+                    |one: &&mut ManagedInterface| is_pattern && one.rule == rule && !is_present(&one.name);
+                match self.managed.iter_mut().find(gone) {
+                    Some(gone) => *gone = new,
+                    None => self.managed.push(new),
+                }
             }
         }
         for one in &mut self.managed {
@@ -132,13 +129,13 @@ impl Host {
             one.addresses =
                 [false, true].map(|six| select_address(&here, six, one.addresses[usize::from(six)]));
         }
-        self.managed.len() > before
+        has_new
     }
 
     /// Indices of the rules that no interface follows at present.
     pub fn unmatched(&self, rules: &[InterfaceRule]) -> Vec<usize> {
         let followed: Vec<Option<usize>> =
-            self.links.values().map(|link| rules.iter().position(|rule| rule.matches(&link.name))).collect();
+            self.links.values().map(|link| first_match(rules, &link.name)).collect();
         (0..rules.len()).filter(|rule| !followed.contains(&Some(*rule))).collect()
     }
 
@@ -149,10 +146,15 @@ impl Host {
         names
     }
 
-    /// Managed interfaces; their positions never change.
+    /// Managed interfaces.
     pub fn managed(&self) -> &[ManagedInterface] {
         &self.managed
     }
+}
+
+/// Index of the rule that applies to an interface.
+fn first_match(rules: &[InterfaceRule], name: &str) -> Option<usize> {
+    rules.iter().position(|rule| rule.matches(name))
 }
 
 fn is_same_address(one: &Address, other: &Address) -> bool {

@@ -127,6 +127,41 @@ fn deprecated_address_gives_way_to_a_preferred_one() {
 }
 
 #[test]
+fn new_interface_takes_the_place_of_an_absent_one_of_its_pattern() {
+    let rules = [rule("enx*"), rule("wlan*"), rule("lte0")];
+    let mut host = Host::new(&rules);
+    host.set(vec![link(1, "enx0", true), link(2, "wlan0", true), link(3, "lte0", true)], Vec::new());
+    host.update_managed(Instant::ZERO, &rules);
+    let names = |host: &Host| host.managed().iter().map(|one| one.name.clone()).collect::<Vec<_>>();
+    assert_eq!(names(&host), ["lte0", "enx0", "wlan0"]);
+    for gone in [link(1, "enx0", false), link(2, "wlan0", false), link(3, "lte0", false)] {
+        host.apply(Change::LinkGone(gone));
+    }
+    host.update_managed(Instant::ZERO, &rules);
+    assert_eq!(names(&host), ["lte0", "enx0", "wlan0"], "absent");
+    for index in 4..9 {
+        host.apply(Change::Link(link(index, &format!("enx{index}"), true)));
+        assert!(host.update_managed(Instant::ZERO, &rules));
+        assert_eq!(names(&host), ["lte0", &format!("enx{index}"), "wlan0"]);
+        host.apply(Change::LinkGone(link(index, "", false)));
+    }
+    host.set(vec![link(9, "enx9", true), link(10, "enx10", true), link(11, "lte0", true)], Vec::new());
+    host.update_managed(Instant::ZERO, &rules);
+    assert_eq!(names(&host), ["lte0", "enx9", "wlan0", "enx10"]);
+}
+
+#[test]
+fn first_matching_rule_applies_to_exact_names() {
+    let rules = [rule("w*"), rule("wwan0"), rule("lte0")];
+    let mut host = Host::new(&rules);
+    host.set(vec![link(2, "wwan0", true), link(3, "lte0", true)], Vec::new());
+    host.update_managed(Instant::ZERO, &rules);
+    let followed: Vec<_> = host.managed().iter().map(|one| (&*one.name, one.rule)).collect();
+    assert_eq!(followed, [("wwan0", 0), ("lte0", 2)]);
+    assert_eq!(host.unmatched(&rules), [1]);
+}
+
+#[test]
 fn pattern_without_interface_is_unmatched() {
     let rules = [rule("wlan*"), rule("wwan0"), rule("wlan0")];
     let mut host = Host::new(&rules);

@@ -16,13 +16,13 @@ const INTERFACE_METRICS: [InterfaceMetric; 11] = [
     ("receiving", "gauge", "Whether bytes were received in the last sampling interval.", |one| {
         Some(flag(one.channel == "rx"))
     }),
-    ("receive_bytes_total", "counter", "Bytes received since the agent started.", |one| {
+    ("receive_bytes_total", "counter", "Bytes received since the agent manages the interface.", |one| {
         Some(one.down_bytes as f64)
     }),
-    ("transmit_bytes_total", "counter", "Bytes sent since the agent started.", |one| {
+    ("transmit_bytes_total", "counter", "Bytes sent since the agent manages the interface.", |one| {
         Some(one.up_bytes as f64)
     }),
-    ("share_ratio", "gauge", "Fraction of all bytes since the agent started.", |one| one.share),
+    ("share_ratio", "gauge", "Fraction of the bytes of all managed interfaces.", |one| one.share),
     ("energy_joules_total", "counter", "Energy drawn by the radio according to its profile.", |one| {
         energy(one, |energy| energy.joules)
     }),

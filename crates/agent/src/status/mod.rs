@@ -66,11 +66,11 @@ pub struct Interface {
     pub down_mbps: f64,
     /// Send rate, in Mbit/s.
     pub up_mbps: f64,
-    /// Bytes received since the start.
+    /// Bytes received since the agent manages it.
     pub down_bytes: u64,
-    /// Bytes sent since the start.
+    /// Bytes sent since the agent manages it.
     pub up_bytes: u64,
-    /// Fraction of all bytes since the start, 0 to 1; absent without traffic.
+    /// Fraction of the bytes of all managed interfaces, 0 to 1; absent without traffic.
     pub share: Option<f64>,
     /// Estimated energy; absent without a power profile.
     #[serde(flatten)]
@@ -86,7 +86,7 @@ pub struct EnergyStatus {
     pub radio: String,
     /// Power state named by the profile.
     pub power_state: String,
-    /// Energy since the start, in joules.
+    /// Energy since the agent manages the interface, in joules.
     pub joules: f64,
     /// Switches to backup in the last minute.
     pub switches: u64,
@@ -132,6 +132,6 @@ pub struct AllowanceStatus {
     pub next_period: i64,
     /// `close`, `backup` or `warn`.
     pub at_cap: String,
-    /// The allowance is used up.
+    /// The allowance is used up, or would soon be at the rate at which `at_cap` took effect.
     pub is_up: bool,
 }

@@ -26,7 +26,7 @@ const EXPLANATIONS: [(&str, &[[&str; 2]]); 3] = [
             ["total", "bytes in both directions since the agent manages the interface"],
             ["share", "part of this interface in the total of all managed interfaces"],
             ["radio", "present power state of its power profile, such as active, tail or idle"],
-            ["energy", "estimate by the power profile since the start of the agent; not measured"],
+            ["energy", "estimate by the power profile since the agent manages the interface; not measured"],
             ["allowance", "bytes used of the data allowance in the present period"],
         ],
     ),
@@ -119,8 +119,13 @@ fn interfaces(status: &Status) -> Table {
 
 fn allowance(one: &Interface) -> String {
     let Some(allowance) = &one.allowance else { return "–".to_owned() };
-    let up = if allowance.is_up { ", used up" } else { "" };
-    format!("{} of {} per {}{up}", size(allowance.used_bytes), size(allowance.data_bytes), allowance.per)
+    let state = match &*allowance.at_cap {
+        _ if !allowance.is_up => "",
+        _ if allowance.used_bytes >= allowance.data_bytes => ", used up",
+        "backup" => ", backup ahead of the limit",
+        _ => ", closed ahead of the limit",
+    };
+    format!("{} of {} per {}{state}", size(allowance.used_bytes), size(allowance.data_bytes), allowance.per)
 }
 
 fn players(players: &[PlayerStatus]) -> Table {

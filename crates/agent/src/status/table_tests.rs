@@ -30,7 +30,7 @@ fn status_formats_as_tables_and_round_trips_as_json() {
     };
     let allowance = AllowanceStatus {
         data_bytes: 5_000_000_000,
-        used_bytes: 4_999_000_000,
+        used_bytes: 5_000_000_000,
         per: "month".to_owned(),
         is_up: true,
         ..AllowanceStatus::default()
@@ -43,7 +43,9 @@ fn status_formats_as_tables_and_round_trips_as_json() {
         allowance: Some(allowance),
         ..Interface::default()
     };
-    status.interfaces = vec![wifi, lte];
+    let mut cautious = lte.clone();
+    cautious.allowance.as_mut().unwrap().used_bytes = 4_900_000_000;
+    status.interfaces = vec![wifi, lte, cautious];
     let player = PlayerStatus {
         session: "6e2fb550".to_owned(),
         object: Some("v".to_owned()),

@@ -27,6 +27,8 @@ pub struct Rules {
     pub upstream: SocketAddr,
     /// Interfaces with clients that are redirected too.
     pub forward: Vec<String>,
+    /// Networks of these clients; further ones behind a router stay direct.
+    pub clients: Vec<Network>,
     /// Destinations that are redirected although they are private.
     pub include: Vec<Network>,
     /// Further destinations that stay direct.
@@ -49,10 +51,21 @@ impl Rules {
         let names: Vec<String> = self.forward.iter().map(|name| format!("\"{name}\"")).collect();
         format!(
             "{output} chain prerouting {{ type nat hook prerouting priority -100; policy accept; \
-             iifname != {{ {} }} return; {}; }};",
+             iifname != {{ {} }} return; {}; {}; }};",
             names.join(", "),
+            self.exclude_other_sources(),
             self.redirections()
         )
+    }
+
+    /// Rules that leave connections direct unless they come from the networks of clients.
+    fn exclude_other_sources(&self) -> String {
+        let rules = by_family(&self.clients).map(|(family, networks)| match &networks[..] {
+            // A set needs an element.
+            [] => format!("meta protocol {family} return"),
+            _ => format!("{family} saddr != {{ {} }} return", networks.join(", ")),
+        });
+        rules.join("; ")
     }
 
     /// Rules of both chains: exceptions, then the redirection.
@@ -72,22 +85,27 @@ impl Rules {
         if !self.ipv6 {
             rules.push("meta nfproto ipv6 return".to_owned());
         }
-        let networks = |networks: &[String], verdict: &str| {
-            let (four, six): (Vec<_>, Vec<_>) = networks.iter().cloned().partition(|one| !one.contains(':'));
-            let rule = |name, networks: Vec<String>| {
-                (!networks.is_empty())
-                    .then(|| format!("{name} daddr {{ {} }} {verdict}", networks.join(", ")))
+        let destinations = |networks: &[Network], verdict: &str| {
+            let given = by_family(networks).into_iter().filter(|(_, networks)| !networks.is_empty());
+            let rule = |(family, networks): (&str, Vec<String>)| {
+                format!("{family} daddr {{ {} }} {verdict}", networks.join(", "))
             };
-            [rule("ip", four), rule("ip6", six)].into_iter().flatten().collect::<Vec<_>>()
+            given.map(rule).collect::<Vec<_>>()
         };
-        let text = |networks: &[Network]| networks.iter().map(ToString::to_string).collect::<Vec<_>>();
-        let local: Vec<String> = LOCAL_NETWORKS.iter().map(|&network| network.to_owned()).collect();
-        rules.extend(networks(&text(&self.exclude), "return"));
-        rules.extend(networks(&text(&self.include), &format!("meta l4proto tcp redirect to :{port}")));
-        rules.extend(networks(&local, "return"));
+        let local: Vec<Network> = LOCAL_NETWORKS.iter().filter_map(|text| text.parse().ok()).collect();
+        rules.extend(destinations(&self.exclude, "return"));
+        rules.extend(destinations(&self.include, &format!("meta l4proto tcp redirect to :{port}")));
+        rules.extend(destinations(&local, "return"));
         rules.push(format!("meta l4proto tcp redirect to :{port}"));
         rules.join("; ")
     }
+}
+
+/// Networks of IPv4 and of IPv6, with the name of their family in rules.
+fn by_family(networks: &[Network]) -> [(&'static str, Vec<String>); 2] {
+    let (four, six): (Vec<&Network>, Vec<&Network>) =
+        networks.iter().partition(|network| network.first().is_ipv4());
+    [("ip", four), ("ip6", six)].map(|(family, of)| (family, of.iter().map(ToString::to_string).collect()))
 }
 
 #[cfg(test)]
@@ -101,11 +119,15 @@ mod tests {
             mark: 7,
             upstream: "203.0.113.5:1080".parse().unwrap(),
             forward: vec!["lan0".into()],
+            clients: vec!["192.168.5.0/24".parse().unwrap()],
             include: vec!["10.9.0.0/16".parse().unwrap()],
             exclude: vec!["198.51.100.0/24".parse().unwrap(), "2001:db8::/32".parse().unwrap()],
             ipv6: true,
         };
         insta::assert_snapshot!(rules.to_chains().replace("; ", ";\n"));
+        let both = Rules { clients: vec!["fd00::/64".parse().unwrap(), rules.clients[0]], ..rules.clone() };
+        let sources = "ip saddr != { 192.168.5.0/24 } return; ip6 saddr != { fd00::/64 } return;";
+        assert!(both.to_chains().contains(sources), "{}", both.to_chains());
         let alone = Rules { forward: vec![], ipv6: false, ..rules };
         assert!(!alone.to_chains().contains("prerouting"));
         assert!(alone.to_chains().contains("meta nfproto ipv6 return"));

@@ -67,13 +67,20 @@ impl Builder<'_, '_> {
                 .expected("at most `10ms`")
                 .hint("`delayed_ack` delays acknowledgements; this joins those of one batch of arrivals");
         }
-        if let (Some(min), Some(max)) = (fields.time("min_rto"), fields.time("max_rto"))
-            && min > max
+        let max = config.max_rto;
+        let timeouts = [
+            ("min_rto", config.min_rto, true),
+            // The default of these gives way to a shorter `max_rto`.
+            ("min_rto_margin", config.min_rto_margin, fields.given("min_rto_margin")),
+            ("initial_rto", config.initial_rto, fields.given("initial_rto")),
+        ];
+        for (key, value, _) in
+            timeouts.into_iter().filter(|&(_, value, is_checked)| is_checked && value > max)
         {
-            let key = if fields.given("min_rto") { "min_rto" } else { "max_rto" };
+            let at = if fields.given(key) { key } else { "max_rto" };
             self.problems
-                .add(fields.span(key), format!("`min_rto` of {min} is above `max_rto` of {max}"))
-                .expected("`min_rto` no longer than `max_rto`")
+                .add(fields.span(at), format!("`{key}` of {value} is above `max_rto` of {max}"))
+                .expected(format!("`{key}` no longer than `max_rto`"))
                 .hint("RFC 6298 has `1s` and at least `60s`");
         }
     }

@@ -5,9 +5,10 @@ use crate::arguments::{GatewayUp, LogFormat};
 use crate::command;
 use crate::failure::{Failure, reason};
 use crate::unit;
+use experiments::files;
 use linux::route::{Link, Route, Scope};
 use linux::socket::Protocol;
-use policy::InterfaceKind;
+use policy::{InterfaceKind, PolicyConfig};
 use proxy::config::{Listen, ListenerProtocol, Upstream, UpstreamProtocol};
 use proxy::destination::{Destination, Host, Ports};
 use proxy::front::redirected::Rules;
@@ -16,6 +17,7 @@ use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::path::Path;
 use std::time::Duration;
 use tls::ClientTls;
 use tokio::io::AsyncReadExt as _;
@@ -65,7 +67,7 @@ impl Plan {
             socket: Some(runtime().join("proxy.sock")),
             ..proxy::Config::default()
         };
-        proxy.clients.allow = clients;
+        proxy.clients.allow.clone_from(&clients);
         // The nftables rules select destinations, and the server-side proxy applies its own rules.
         proxy.destinations.ports = Ports::all();
         proxy.destinations.allow = ANYWHERE.into_iter().filter_map(|any| Network::new(any, 0)).collect();
@@ -78,6 +80,7 @@ impl Plan {
             mark,
             upstream,
             forward: arguments.forward.clone(),
+            clients,
             include: arguments.include.clone(),
             exclude: arguments.exclude.clone(),
             ipv6,
@@ -96,12 +99,13 @@ pub(super) fn agent_config(arguments: &GatewayUp) -> Result<agent::config::Confi
     } else {
         arguments.interface.clone()
     };
-    let mut text = format!("policy = \"{}\"\n", arguments.policy);
+    let quoted = |text: String| serde_json::Value::from(text);
+    let mut text = format!("policy = {}\n", quoted(arguments.policy.to_string()));
     for (name, kind) in interfaces {
-        _ = write!(text, "[[interface]]\nmatch = {}\nkind = \"{kind}\"\n", serde_json::Value::from(name));
+        _ = write!(text, "[[interface]]\nmatch = {}\nkind = \"{kind}\"\n", quoted(name));
     }
-    let no_files = |_: &str| Err("no file".to_owned());
-    agent::config::Config::parse("the command line", text.as_bytes(), &no_files).map_err(|problems| {
+    let read = |file: &str| files::read(Path::new(file));
+    agent::config::Config::parse("the command line", text.as_bytes(), &read).map_err(|problems| {
         Failure::Usage {
             message: problems.first().map(|one| one.message.clone()).unwrap_or_default(),
             hint: problems.into_iter().next().and_then(|one| one.hint).unwrap_or_default(),
@@ -243,7 +247,7 @@ pub(super) fn command_line(arguments: &GatewayUp) -> Result<Vec<OsString>, Failu
     }
     match &arguments.config {
         Some(path) => add("--config", unit::absolute(path)?.into()),
-        None => add("--policy", arguments.policy.to_string().into()),
+        None => add("--policy", policy_text(&arguments.policy)?.into()),
     }
     for name in &arguments.forward {
         add("--forward", name.into());
@@ -262,4 +266,43 @@ pub(super) fn command_line(arguments: &GatewayUp) -> Result<Vec<OsString>, Failu
         line.push("--upstream-tls".into());
     }
     Ok(line)
+}
+
+/// Written form of a policy, with an absolute path of its file.
+fn policy_text(policy: &PolicyConfig) -> Result<String, Failure> {
+    let text = policy.to_string();
+    // The file is the last parameter.
+    match policy.file().and_then(|file| Some((text.strip_suffix(file)?, file))) {
+        Some((start, file)) => Ok(format!("{start}{}", unit::absolute(Path::new(file))?.display())),
+        None => Ok(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Debug, Parser)]
+    struct CommandLine {
+        #[command(flatten)]
+        up: GatewayUp,
+    }
+
+    fn parse(more: &[&str]) -> GatewayUp {
+        let options = ["up", "--upstream", "203.0.113.5:1080", "--interface", "wlan0=wifi"];
+        CommandLine::try_parse_from([&options, more].concat()).expect("valid options").up
+    }
+
+    #[test]
+    fn map_of_a_policy_is_read_and_absolute_in_the_unit() {
+        let name = "../policy/src/best_known/built_in.toml";
+        let arguments = parse(&["--policy", &format!("best-known:map={name}")]);
+        let config = agent_config(&arguments).unwrap_or_else(|failure| panic!("{}", failure.to_text()));
+        assert_eq!(config.policy.file(), Some(name));
+        let line = command_line(&arguments).unwrap_or_else(|failure| panic!("{}", failure.to_text()));
+        let folder = std::env::current_dir().expect("a folder");
+        let policy = format!("best-known:map={}", folder.join(name).display());
+        assert!(line.contains(&policy.clone().into()), "{policy} in {line:?}");
+    }
 }

@@ -242,6 +242,15 @@ fn clients_behind_the_gateway_are_redirected_only_with_forward() {
             Ok::<_, Error>(all)
         })?;
         assert_eq!(answer, b"");
+        // A client behind a further router: its connection stays direct, and nothing forwards it here.
+        output(&net.device, "ip", &["route", "add", "10.77.0.0/24", "via", "10.5.0.2"]);
+        output(&client, "ip", &["addr", "add", "10.77.0.5/32", "dev", "eth0"]);
+        let to = ["route", "add", SERVER, "via", "10.5.0.1", "src", "10.77.0.5"];
+        output(&client, "ip", &to);
+        let connected =
+            client.run(|| Ok::<_, Error>(TcpStream::connect_timeout(&at, Duration::from_secs(2))))?;
+        let failure = connected.err().map(|error| error.kind());
+        assert_eq!(failure, Some(std::io::ErrorKind::TimedOut), "the gateway does not answer");
         super::testnet::stop(running);
         Ok(())
     });
