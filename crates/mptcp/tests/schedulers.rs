@@ -2,7 +2,7 @@
 
 use crate::pair::{CLIENT, Pair, PathModel, SERVER, Seen};
 use std::collections::BTreeMap;
-use tandem_mptcp::{Config, PathId, SchedulerKind};
+use tandem_mptcp::{Config, CongestionKind, PathId, SchedulerKind};
 use units::{Duration, Instant};
 
 /// Writes `bytes` every `every`. Returns the longest time without new data at the client, after the
@@ -103,6 +103,30 @@ fn redundant_respects_share_limits() {
     assert_eq!(first, pair.read[CLIENT].max(first), "the first path carries all data");
     let share = second as f64 / (first + second) as f64;
     assert!((0.15..=0.2).contains(&share), "{share}");
+}
+
+#[test]
+fn window_of_a_full_fast_path_grows_while_a_slower_path_takes_the_rest() {
+    for scheduler in [SchedulerKind::MinRtt, SchedulerKind::Ecf, SchedulerKind::Redundant] {
+        let config = Config {
+            scheduler: scheduler.into(),
+            congestion: CongestionKind::Reno.into(),
+            ..Config::default()
+        };
+        let paths = vec![PathModel::clean(10), PathModel::clean(30)];
+        let mut pair = Pair::new(1, config, paths).keep_trace();
+        // Losses of the first hundred segments cut the window to a few segments.
+        let mut sent = 0;
+        pair.tamper = Some(Box::new(move |_, path, segment| {
+            let counts = path == PathId(0) && segment.payload.len > 0;
+            sent += u32::from(counts);
+            !counts || sent > 100 || sent % 10 != 0
+        }));
+        // A stream of 21 segments each round trip of the fast path.
+        write_periodically(&mut pair, 30_000, Duration::from_millis(20), Instant::from_secs(30));
+        let window = pair.ends[SERVER].subflow(PathId(0)).map_or(0, |subflow| subflow.cwnd);
+        assert!(window >= 30_000, "{scheduler}: {window}");
+    }
 }
 
 /// A fast path with a small window because of losses, and a slow one.
