@@ -151,7 +151,9 @@ fn small_window(scheduler: SchedulerKind) -> (u64, u64) {
 #[test]
 fn blest_skips_a_slow_path_that_would_block_the_window() {
     let (min_rtt, blest) = (small_window(SchedulerKind::MinRtt), small_window(SchedulerKind::Blest));
-    assert!(blest.0 < min_rtt.0, "out of order: {blest:?}, with minRTT {min_rtt:?}");
+    // Losses of the fast path leave data out of order too, in proportion to its rate.
+    let out_of_order = |(mean, read): (u64, u64)| mean as f64 / read as f64;
+    assert!(2.0 * out_of_order(blest) < out_of_order(min_rtt), "{blest:?}, with minRTT {min_rtt:?}");
     assert!(blest.1 > 4 * min_rtt.1, "read: {blest:?}, with minRTT {min_rtt:?}");
 }
 

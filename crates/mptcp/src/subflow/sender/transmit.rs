@@ -57,7 +57,7 @@ impl<P: Payload> Sender<P> {
             return None;
         }
         // A congestion control with a model of the path handles idle times itself.
-        if self.was_idle(now) && self.sampler.is_none() {
+        if self.is_idle(now) && self.sampler.is_none() {
             self.cwnd.restart_after_idle(now.since(self.last_sent), self.rtt.rto());
         }
         if !fin && !self.has_window_for(len) {
@@ -72,7 +72,7 @@ impl<P: Payload> Sender<P> {
     /// queue is empty, and the window needs no restart after an idle time.
     #[inline]
     pub(crate) fn can_send_directly(&self, now: Instant) -> bool {
-        self.queue.is_empty() && !self.was_idle(now)
+        self.queue.is_empty() && !self.is_idle(now)
     }
 
     /// Sends `chunk` past the queue. Requires [`can_send_directly`](Self::can_send_directly) and
@@ -84,7 +84,7 @@ impl<P: Payload> Sender<P> {
 
     /// No data is in flight, and none was sent for a retransmission timeout.
     #[inline]
-    fn was_idle(&self, now: Instant) -> bool {
+    pub(crate) fn is_idle(&self, now: Instant) -> bool {
         self.scoreboard.flight() == 0 && now.since(self.last_sent) > self.rtt.rto()
     }
 
