@@ -380,6 +380,10 @@ impl<P: Payload> Endpoint<P> {
         let checksum = self.handshake.uses_checksum();
         let subflow = &mut self.subflows[i];
         let next = subflow.receiver().next_offset();
+        if subflow.mappings().has_excess_pieces() {
+            self.reset_subflow(i, Failure::Middlebox, reset_reason::MIDDLEBOX_INTERFERENCE);
+            return;
+        }
         match subflow.mappings().unmapped_before(next, checksum) {
             0 => {
                 if subflow.mappings_mut().stop_waiting().is_some() {
