@@ -171,7 +171,7 @@ impl<P: Payload> Sender<P> {
             let duplicate = ack.pure && !acked.advanced && ack.blocks.is_empty();
             if self.tail_probe.on_ack(ack.offset, dsack, duplicate) && !self.recovery.is_active() {
                 let view = self.view(now, self.flight(), None);
-                self.cwnd.on_loss(&view);
+                self.reduce_threshold(&view);
                 self.reduce_window();
             }
         }

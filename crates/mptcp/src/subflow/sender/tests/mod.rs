@@ -246,3 +246,22 @@ fn subflow_in_timeout_counts_with_its_window_in_coupled_increases() {
     s.on_timeout(after(400));
     assert_eq!((s.coupled_window(), s.cwnd.ssthresh()), (MSS, 10 * MSS));
 }
+
+#[test]
+fn loss_in_a_window_that_a_mark_has_reduced_reduces_it_no_further() {
+    // RFC 3168, section 6.1.2.
+    for (echoed, threshold) in [(false, 10), (true, 10)] {
+        let mut s = sender(true, 20);
+        if echoed {
+            s.on_ece(after(90), 1);
+        }
+        ack(&mut s, after(100), 0, &[(1, 10)]);
+        assert!(s.recovery.is_fast());
+        assert_eq!(s.cwnd.ssthresh(), threshold * MSS, "marked: {echoed}");
+        // Data of the next window is lost: another reduction.
+        ack(&mut s, after(200), 20, &[]);
+        (20..30).for_each(|n| assert_eq!(send(&mut s, after(200)), Some(n)));
+        ack(&mut s, after(300), 20, &[(21, 30)]);
+        assert_eq!(s.cwnd.ssthresh(), threshold / 2 * MSS, "marked: {echoed}");
+    }
+}
