@@ -130,13 +130,14 @@ impl<P: Payload> Sender<P> {
         // the timestamp is a valid sample then (RFC 6298, section 3).
         let by_time = advance.sent_at.filter(|_| !advance.repeated);
         let by_time = by_time.map(|(first, last)| (now.since(first), now.since(last)));
-        let sample = by_time.or(ack.clock_sample.map(|sample| (sample, sample)));
-        if let Some((first, last)) = sample {
+        if let Some((first, last)) = by_time {
             self.rtt.sample_of(first, last);
+        } else if let Some(rtt) = ack.clock_sample {
+            self.rtt.sample_of_clock(rtt);
         }
         self.reset_timeouts();
         self.rearm_retransmission_timer(now);
-        let rtt = sample.map(|(_, last)| last);
+        let rtt = by_time.map(|(_, last)| last);
         Acked { bytes: advance.bytes, segments: advance.segments, advanced: true, rtt }
     }
 

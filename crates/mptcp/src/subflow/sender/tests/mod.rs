@@ -265,3 +265,14 @@ fn loss_in_a_window_that_a_mark_has_reduced_reduces_it_no_further() {
         assert_eq!(s.cwnd.ssthresh(), threshold / 2 * MSS, "marked: {echoed}");
     }
 }
+
+#[test]
+fn whole_milliseconds_of_a_timestamp_do_not_lower_the_lowest_round_trip() {
+    let mut s = sender(true, 20);
+    ack(&mut s, after(100), 0, &[(1, 20)]);
+    assert_eq!(retransmit(&mut s, after(100)), Some(0));
+    // The first sample, of the handshake, is 100 ms.
+    on_ack(&mut s, after(200), 1 + 20 * MSS, &[], Some(Duration::from_millis(99)));
+    assert_eq!(s.rtt.min(), Duration::from_millis(100));
+    assert!(s.srtt() < Duration::from_millis(100));
+}
