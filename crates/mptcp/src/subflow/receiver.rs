@@ -399,7 +399,7 @@ impl Receiver {
     /// Stores the timestamp of a segment at `offset` if it is to be echoed (RFC 7323, section 4.3).
     #[inline]
     pub(crate) fn update_clock(&mut self, now: Instant, offset: u64, value: u32) {
-        if offset <= self.acks.last_sent.max(1) && self.is_clock_current(value) {
+        if offset <= self.acks.last_sent.max(1) && !self.is_outdated(now, value) {
             self.clock = PeerClock { value, received_at: now };
         }
     }
@@ -546,6 +546,11 @@ mod tests {
         // Beyond the last acknowledgement: not echoed.
         r.update_clock(start, 2, 2000);
         assert_eq!(r.clock_to_echo(), 1000);
+        r.update_clock(start, 1, 999);
+        assert_eq!(r.clock_to_echo(), 1000);
+        // After 24 days any time is newer (RFC 7323, section 5.5).
+        r.update_clock(start + MAX_CLOCK_AGE, 1, 999);
+        assert_eq!(r.clock_to_echo(), 999);
     }
 
     #[test]
