@@ -112,6 +112,11 @@ impl PathManager {
         self.initial_address_denied = denied;
     }
 
+    /// The address of the first subflow accepts no joins.
+    pub(super) fn denies_initial_address(&self) -> bool {
+        self.initial_address_denied
+    }
+
     /// An address of the peer accepts joins.
     pub(super) fn may_join(&self) -> bool {
         !self.initial_address_denied || !self.accepted.is_empty()
