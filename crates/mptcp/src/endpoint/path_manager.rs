@@ -170,6 +170,11 @@ impl PathManager {
         self.announced.push(Announcement { address, tries: 0, retry_at: None });
     }
 
+    /// Addresses that this end has announced, and not withdrawn.
+    pub(super) fn announced_addresses(&self) -> Vec<Address> {
+        self.announced.iter().map(|known| known.address).collect()
+    }
+
     /// Starts the wait for the echo of an ADD_ADDR that was sent.
     pub(super) fn on_announcement_sent(&mut self, now: Instant, id: u8) {
         if let Some(known) = self.announced.iter_mut().find(|known| known.address.id == id) {
