@@ -276,6 +276,11 @@ impl<P: Payload> Sender<P> {
             if !self.recovery.is_active() && self.scoreboard.lost() > 0 {
                 let view = self.view(now, self.flight(), None);
                 self.enter_fast_recovery(&view, 0);
+                if self.features.prr {
+                    // Nothing was delivered: one segment begins the recovery, as in Linux
+                    // (`tcp_rack_reo_timeout`).
+                    self.cwnd.set_cwnd(self.pipe() + self.mss);
+                }
             }
         } else if self.timers.take_due(Timer::TailProbe, now) {
             expired = true;
