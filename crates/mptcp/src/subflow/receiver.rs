@@ -299,6 +299,11 @@ impl Receiver {
         if applies { compression.delay(self.next, self.rtt).map(|delay| now + delay) } else { None }
     }
 
+    /// The sender counts duplicate acknowledgements: each segment beyond a gap gets its own.
+    pub(super) fn stop_compression(&mut self) {
+        self.acks.compression = None;
+    }
+
     /// The next segment is acknowledged at once, as at the start.
     pub(crate) fn acknowledge_next_at_once(&mut self) {
         self.acks.quick = self.acks.quick.max(1);
