@@ -129,6 +129,15 @@ fn window_of_a_full_fast_path_grows_while_a_slower_path_takes_the_rest() {
     }
 }
 
+#[test]
+fn pacing_gap_of_the_fast_path_sends_nothing_over_a_slower_one() {
+    let config = Config { pacing: true, congestion: CongestionKind::Cubic.into(), ..Config::default() };
+    let mut pair = Pair::new(1, config, vec![PathModel::clean(10), PathModel::clean(40)]).keep_trace();
+    write_periodically(&mut pair, 20_000, Duration::from_millis(16), Instant::from_secs(10));
+    let [fast, slow] = [0, 1].map(|path| pair.carried(SERVER, path, Instant::from_secs(5), pair.now));
+    assert!(slow < fast / 100, "{fast} and {slow}");
+}
+
 /// A fast path with a small window because of losses, and a slow one.
 fn unequal_paths(slow_ms: u64) -> Vec<PathModel> {
     vec![PathModel::lossy(5, 0.01), PathModel::clean(slow_ms)]

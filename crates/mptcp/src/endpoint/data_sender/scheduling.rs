@@ -99,7 +99,8 @@ impl<P: Payload> DataSender<P> {
         len: u64,
         subflow: &mut Subflow<P>,
     ) -> Option<(u64, Chunk<P>)> {
-        let fits = self.may_send(len) && subflow.sender().available_window() >= len;
+        let sender = subflow.sender();
+        let fits = self.may_send(len) && sender.can_send_directly(now) && sender.available_window() >= len;
         if fits { self.send_directly(now, len, subflow) } else { None }
     }
 
