@@ -115,10 +115,14 @@ impl<P: Payload> Sender<P> {
             self.prr.on_sent(len);
         }
         self.last_was_retransmission = false;
-        self.pace(now, len);
         if let Some(sampler) = &mut self.sampler {
             sampler.on_sent(now, first);
+            if first {
+                self.cwnd.on_restart();
+                self.update_pacing_rate();
+            }
         }
+        self.pace(now, len);
         offset
     }
 

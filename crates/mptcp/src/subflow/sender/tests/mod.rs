@@ -276,3 +276,17 @@ fn whole_milliseconds_of_a_timestamp_do_not_lower_the_lowest_round_trip() {
     assert_eq!(s.rtt.min(), Duration::from_millis(100));
     assert!(s.srtt() < Duration::from_millis(100));
 }
+
+#[test]
+fn idle_time_measures_the_round_trip_of_bbr_without_a_probe() {
+    let config = Config { congestion: crate::CongestionKind::Bbr.into(), ..config() };
+    let mut s = sender_with(&config, true);
+    assert_eq!(send(&mut s, T0), Some(0));
+    ack(&mut s, after(100), 1, &[]);
+    // The lowest round trip expires after 10 s. The path was empty, so the next one is as low.
+    (1..3).for_each(|n| assert_eq!(send(&mut s, after(15_000)), Some(n)));
+    ack(&mut s, after(15_100), 2, &[]);
+    assert!(s.cwnd.cwnd() >= 100 * MSS, "{}", s.cwnd.cwnd());
+    ack(&mut s, after(15_200), 3, &[]);
+    assert!(s.cwnd.cwnd() >= 100 * MSS, "{}", s.cwnd.cwnd());
+}
