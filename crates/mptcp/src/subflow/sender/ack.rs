@@ -66,8 +66,9 @@ impl<P: Payload> Sender<P> {
             self.undo_if_spurious(now, ack, &acked, before.dsack);
         }
         let view = self.view(now, before.flight, acked.rtt);
+        let limit = self.growth_limit(delivered);
         self.update_recovery(ack, &acked, before.una, delivered);
-        self.grow_window(&acked, &view, delivered, coupling);
+        self.grow_window(&acked, &view, limit, coupling);
         if !self.recovery.is_active() && self.scoreboard.lost() > 0 {
             self.enter_fast_recovery(&view, delivered);
         }
@@ -258,14 +259,26 @@ impl<P: Payload> Sender<P> {
         }
     }
 
+    /// Most bytes by which an acknowledgement that delivered `delivered` counts for the window. In
+    /// Linux those are all. By RFC 3465, section 2.3, slow start after a timeout counts one segment,
+    /// because data may have arrived long before; SACK tells which did.
     #[inline]
-    fn grow_window(&mut self, acked: &Acked, view: &SubflowView, delivered: u64, coupling: &Coupling) {
+    fn growth_limit(&self, delivered: u64) -> u64 {
+        let after_timeout = self.recovery.is_active() && self.cwnd.window().in_slow_start();
+        if self.features.count_delivered || after_timeout && self.features.sack {
+            delivered
+        } else if after_timeout {
+            self.mss
+        } else {
+            u64::MAX
+        }
+    }
+
+    #[inline]
+    fn grow_window(&mut self, acked: &Acked, view: &SubflowView, limit: u64, coupling: &Coupling) {
         if !acked.advanced || self.recovery.is_fast() || self.undo.frto_holds() {
             return;
         }
-        // The acknowledgement that ends a recovery covers much that was sacked before. RFC 3465
-        // counts all of it, Linux does not.
-        let limit = if self.features.count_delivered { delivered } else { u64::MAX };
         let next = self.scoreboard.next();
         self.cwnd.on_ack(acked.bytes.min(limit), view, next, self.features.pacing, coupling);
     }

@@ -290,3 +290,16 @@ fn idle_time_measures_the_round_trip_of_bbr_without_a_probe() {
     ack(&mut s, after(15_200), 3, &[]);
     assert!(s.cwnd.cwnd() >= 100 * MSS, "{}", s.cwnd.cwnd());
 }
+
+#[test]
+fn acknowledgement_after_a_timeout_counts_no_data_that_arrived_before() {
+    for sack in [true, false] {
+        let mut s = sender(sack, 40);
+        ack(&mut s, after(100), 0, if sack { &[(1, 39)] } else { &[] });
+        s.on_timeout(after(400));
+        assert_eq!(retransmit(&mut s, after(400)), Some(0));
+        // It covers 38 segments that arrived long before (RFC 3465, section 2.3), and the last one.
+        ack(&mut s, after(500), 40, &[]);
+        assert_eq!(s.cwnd.cwnd() / MSS, if sack { 3 } else { 2 });
+    }
+}
