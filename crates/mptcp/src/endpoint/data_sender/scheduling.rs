@@ -126,8 +126,15 @@ impl<P: Payload> DataSender<P> {
         timers: &mut TimerTable,
     ) -> Option<usize> {
         let available = self.buffer.end() - self.next;
-        if available == 0 && !self.is_limited_by_buffer(config) && !self.scheduler.is_redundant() {
-            return None;
+        if available == 0 {
+            let is_limited = self.is_limited_by_buffer(config);
+            if is_limited {
+                self.scheduler.on_window_blocked();
+            }
+            let retransmits = is_limited && (config.opportunistic || config.penalise);
+            if !retransmits && !self.scheduler.is_redundant() {
+                return None;
+            }
         }
         let mut list = core::mem::take(&mut self.candidates);
         list_candidates(subflows, &mut list);
@@ -179,7 +186,7 @@ impl<P: Payload> DataSender<P> {
     /// All data is assigned, and the full send buffer keeps the application from writing more.
     fn is_limited_by_buffer(&self, config: &Config) -> bool {
         let unacked = self.buffer.end().saturating_sub(self.una);
-        (config.opportunistic || config.penalise) && unacked + u64::from(config.mss) > config.send_buffer
+        unacked + u64::from(config.mss) > config.send_buffer
     }
 
     /// Length of the next chunk: 0 if there is no data, or if the peer's window does not allow any
