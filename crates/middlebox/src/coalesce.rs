@@ -3,7 +3,7 @@
 use crate::payload::EditablePayload;
 use crate::transit::TransitSegment;
 use units::{Duration, Instant};
-use wire::Flags;
+use wire::{Ecn, Flags};
 
 /// Segments held back for coalescing: at most one for each direction of a connection.
 #[derive(Debug, Clone)]
@@ -42,6 +42,10 @@ impl<P: EditablePayload> Coalescer<P> {
             held.flags = held.flags.with(transit.segment.flags);
             held.ack = transit.segment.ack;
             held.window = transit.segment.window;
+            if transit.segment.ecn == Ecn::Ce {
+                // As for fragments that are put together (RFC 3168, section 5.3).
+                held.ecn = Ecn::Ce;
+            }
             if is_complete {
                 out(self.held.remove(i).transit);
             }

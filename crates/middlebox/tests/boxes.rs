@@ -6,7 +6,7 @@ use tandem_middlebox::{
     OptionAction, OptionSet, SegmentFilter, TransitSegment,
 };
 use units::{Duration, Instant, Probability, Seed};
-use wire::{Dss, Flags, MptcpSignal, Payload, Segment, Span, TimestampOption};
+use wire::{Dss, Ecn, Flags, MptcpSignal, Payload, Segment, Span, TimestampOption};
 
 const UP: bool = true;
 const DOWN: bool = false;
@@ -140,6 +140,20 @@ fn merged_segment_has_the_options_of_the_first() {
     assert_eq!(merged.segment.payload, Span::new(1, 200));
     assert_eq!((merged.segment.dss, merged.segment.ack), (first.segment.dss, 99));
     assert_eq!(middlebox.stats().merged, 1);
+}
+
+#[test]
+fn merged_segment_keeps_a_mark_of_either_part() {
+    for marked in [0, 1] {
+        let hold = Duration::from_millis(5);
+        let mut middlebox = new_middlebox(MiddleboxKind::Coalesce { max_bytes: 250, hold });
+        for part in [0, 1] {
+            let mut segment = data(DOWN, 1 + 100 * part, 100);
+            segment.segment.ecn = if part == marked { Ecn::Ce } else { Ecn::Ect0 };
+            assert!(pass(&mut middlebox, ms(0), segment).is_empty());
+        }
+        assert_eq!(middlebox.poll(ms(5)).unwrap().segment.ecn, Ecn::Ce);
+    }
 }
 
 #[test]

@@ -54,6 +54,20 @@ fn announcement_is_repeated_until_echoed_at_most_four_times() {
 }
 
 #[test]
+fn address_announced_before_the_connection_is_sent_after_it() {
+    for end in [CLIENT, SERVER] {
+        let mut pair = Pair::new(1, Config::default(), two_paths()).keep_trace();
+        pair.auto_join = false;
+        pair.ends[end].announce(7, address(7), None);
+        pair.connect();
+        pair.run_until(Instant::from_secs(1));
+        let sent = announcements(&pair).iter().filter(|(_, echo)| !echo).count();
+        assert_eq!(sent, 1);
+        assert!(pair.saw(1 - end, &Event::AddressAdded(7, address(7), None)));
+    }
+}
+
+#[test]
 fn server_joins_an_announced_address_of_the_client() {
     let mut server = Endpoint::<Span>::server(Config::default(), Seed::new(1));
     assert!(!server.open(Instant::ZERO, PathId(0), false), "a connection begins at the client");

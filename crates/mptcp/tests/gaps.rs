@@ -5,15 +5,21 @@ use tandem_mptcp::{Config, PathId};
 use units::Instant;
 use wire::{Dss, Mapping, Segment, Span};
 
-/// Sends the server 5000 segments of one byte: the bytes `at(n)` of the subflow after all received
-/// ones, mapped to `data(n)`. Returns the connection, and the pieces that the server then holds.
-fn send_tiny(config: Config, at: fn(u32) -> u32, data: fn(u64) -> u64) -> (Pair, usize) {
+/// A connection after 10,000 bytes of the client, and the last segment with data.
+fn after_data(config: Config) -> (Pair, Segment<Span>) {
     let mut pair = Pair::new(1, config, vec![PathModel::clean(5)]).keep_trace();
     pair.to_write[CLIENT] = 10_000;
     pair.connect();
     pair.run_until(Instant::from_secs(1));
     let sent = pair.trace.iter().rfind(|s| s.from == CLIENT && s.segment.payload.len > 0);
-    let last: Segment<Span> = sent.expect("data of the client").segment.clone();
+    let last = sent.expect("data of the client").segment.clone();
+    (pair, last)
+}
+
+/// Sends the server 5000 segments of one byte: the bytes `at(n)` of the subflow after all received
+/// ones, mapped to `data(n)`. Returns the connection, and the pieces that the server then holds.
+fn send_tiny(config: Config, at: fn(u32) -> u32, data: fn(u64) -> u64) -> (Pair, usize) {
+    let (mut pair, last) = after_data(config);
     let next = last.seq + last.payload.len;
     for n in 0..5000 {
         let mut segment = last.clone();
@@ -50,4 +56,20 @@ fn pieces_beyond_a_gap_are_bounded_by_a_window_of_small_segments() {
     let config = Config { recv_buffer: 536 * 2000, ..Config::default() };
     let (_, pieces) = send_tiny(config, |n| n, |n| 10_001 + 2 * n);
     assert_eq!(pieces, 2000);
+}
+
+#[test]
+fn pieces_of_an_incomplete_mapping_are_bounded() {
+    let (mut pair, mut segment) = after_data(Config { checksum: true, ..Config::default() });
+    let mapping = segment.dss.as_mut().and_then(|dss| dss.mapping.as_mut()).expect("a mapping");
+    mapping.dsn += u64::from(mapping.len);
+    (mapping.ssn, mapping.len) = (10_001, 60_000);
+    segment.seq += segment.payload.len;
+    for n in 0..5000 {
+        segment.payload = Span::new(10_000 + n, 1);
+        pair.ends[SERVER].handle_segment(pair.now, PathId(0), segment.clone());
+        segment.seq += 1;
+        assert!(pair.ends[SERVER].received_pieces() <= 2 * 1024 + 1);
+    }
+    assert!(!pair.ends[SERVER].subflow(PathId(0)).is_some_and(|subflow| subflow.up));
 }

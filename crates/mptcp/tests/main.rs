@@ -3,6 +3,7 @@
 
 mod addresses;
 mod checksum;
+mod coupling;
 #[allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a missing value fails the test")]
 mod decode;
 mod decoded;

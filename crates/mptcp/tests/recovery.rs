@@ -254,3 +254,18 @@ fn linux_subflow_is_stale_after_the_probe_timeouts_of_the_others() {
     let after = pair.now.since(silent_from);
     assert!((Duration::from_millis(700)..Duration::from_millis(900)).contains(&after), "{after}");
 }
+
+#[test]
+fn acknowledgements_beyond_a_gap_are_not_compressed_without_sack() {
+    let config = Config { sack: false, sack_compression: ms(5), initial_window: 20, ..tcp() };
+    let mut pair = Pair::new(1, config, vec![PathModel::clean(50)]).keep_trace();
+    let mut is_first = true;
+    pair.tamper =
+        Some(Box::new(move |_, _, segment| segment.payload.len == 0 || !core::mem::take(&mut is_first)));
+    pair.to_write[SERVER] = 1448 * 15;
+    pair.connect();
+    pair.run_until(Instant::from_millis(210));
+    let duplicates = pair.trace.iter().filter(|s| s.from == CLIENT && s.at > Instant::from_millis(150));
+    // NewReno counts an acknowledgement for each segment beyond the gap (RFC 5681, section 4.2).
+    assert_eq!(duplicates.count(), 14);
+}

@@ -40,7 +40,7 @@ fn slow_reader_gets_no_tiny_segments() {
 }
 
 #[test]
-fn offered_window_edge_never_moves_back() {
+fn offered_window_edge_moves_back_by_rounding_only() {
     // A buffer that is no multiple of the window scale, and a reader that keeps the window moving.
     let config = Config { recv_buffer: 1_000_003, ..Config::default() };
     let mut pair = Pair::new(1, config, vec![PathModel::lossy(20, 0.01), PathModel::clean(50)]);
@@ -50,6 +50,23 @@ fn offered_window_edge_never_moves_back() {
     // The harness checks the edge of every acknowledgement, and every byte against it.
     pair.run_until(Instant::from_secs(300));
     assert_eq!(pair.read[CLIENT], 4_000_000);
+}
+
+#[test]
+fn buffer_takes_no_more_than_its_size_in_small_segments() {
+    const BUFFER: u64 = 2 << 20;
+    for mptcp in [false, true] {
+        let config =
+            Config { mptcp, mss: 100, recv_buffer: BUFFER, send_buffer: 4 * BUFFER, ..Config::default() };
+        let mut pair = Pair::new(1, config, vec![PathModel::clean(5)]);
+        pair.to_write[SERVER] = 3 * BUFFER;
+        pair.read_pace[CLIENT] = Some((Duration::from_secs(1000), 1));
+        pair.connect();
+        pair.run_until(Instant::from_secs(20));
+        let unread = pair.ends[CLIENT].unread();
+        // A window field counts 64 bytes.
+        assert!((BUFFER - 200..BUFFER + 64).contains(&unread), "{unread}");
+    }
 }
 
 #[test]

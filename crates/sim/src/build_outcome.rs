@@ -166,7 +166,8 @@ pub struct Received {
     pub bytes: u64,
     /// Time of the last byte; `None` without any.
     pub last_byte: Option<Instant>,
-    /// Whether the connection was closed, without a failure, after its last byte.
+    /// Whether the connection was closed, without a failure, after its last byte. Subflows may still be
+    /// closing.
     pub is_closed: bool,
 }
 
@@ -295,10 +296,11 @@ fn connection_outcome(
     let video = connection.video.take().map(|video| video.finish(now));
     let [delay, jitter] = video.as_ref().map_or_else(|| connection.delays.outcome(), video_delays);
     let config = &connection.config;
+    let is_closed = |end: &Endpoint<Span>| end.is_closed() || end.is_data_closed();
     let received = Received {
         bytes: connection.delivered,
         last_byte: connection.last_byte,
-        is_closed: connection.client.is_closed() && connection.server.is_closed() && !connection.failed,
+        is_closed: is_closed(&connection.client) && is_closed(&connection.server) && !connection.failed,
     };
     ConnectionOutcome {
         kind: config.kind.name(),

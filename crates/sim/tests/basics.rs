@@ -89,6 +89,17 @@ fn a_file_cut_off_by_its_stop_is_incomplete() {
 }
 
 #[test]
+fn a_path_that_dies_does_not_delay_the_completion_of_a_file() {
+    let mut experiment = wifi_lte(Kind::File { size: Bytes::new(40_000_000) }, 60);
+    if let Hop::Link(down) = &mut experiment.paths[0].down {
+        down.outages.push((Instant::from_secs(2), Instant::from_secs(1000)));
+    }
+    let outcome = run(&experiment);
+    let seconds = outcome.connections[0].completed_s.expect("LTE delivers the file");
+    assert!((3.0..10.0).contains(&seconds), "{seconds}");
+}
+
+#[test]
 fn goodput_of_a_stopped_connection_never_exceeds_the_rate_of_its_link() {
     for (kind, seconds) in [(Kind::Bulk, 4), (Kind::File { size: Bytes::new(100_000_000) }, 30)] {
         let mut experiment = one_path(8.0, 10, kind, seconds);

@@ -4,7 +4,7 @@ use crate::Tuple;
 use crate::orphan::Orphan;
 use crate::peers::Peer;
 use bytes::Bytes;
-use core::net::IpAddr;
+use core::net::{IpAddr, SocketAddr};
 use mptcp::{Endpoint, PathId};
 use std::collections::VecDeque;
 use units::Instant;
@@ -122,6 +122,12 @@ impl Connection {
     /// Local address of the first subflow.
     pub(crate) fn first_local(&self) -> Option<IpAddr> {
         self.paths.first().map(|path| path.tuple.local.ip())
+    }
+
+    /// The peer lets no subflow join at `remote` (RFC 8684, section 3.1, flag C).
+    pub(crate) fn denies_joins_to(&self, remote: SocketAddr) -> bool {
+        let initial = self.paths.first().map(|path| path.tuple.remote);
+        self.endpoint.denies_initial_address() && initial == Some(remote)
     }
 
     /// Index for another four-tuple: a new one, or that of a subflow that has ended. `None` if the

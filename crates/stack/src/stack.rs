@@ -155,6 +155,9 @@ impl Stack {
         let path = self.choose_tuple(local, remote)?;
         let address_id = self.address_id(id, local).ok_or(ConnectError::Address)?;
         let connection = self.connections.get_mut(&id).ok_or(ConnectError::Limit)?;
+        if connection.denies_joins_to(remote) {
+            return Err(ConnectError::Limit);
+        }
         let free = connection.free_path().ok_or(ConnectError::Limit)?;
         let ends =
             SubflowEnds { local_port: path.tuple.local.port(), remote_port: remote.port(), address_id };

@@ -2,8 +2,8 @@
 
 use crate::network::{CLIENT, Network, SERVER, address};
 use mptcp::{Config, Event, Mode, PathId};
-use std::net::SocketAddr;
-use tandem_stack::{ConnectionId, Limits, StackEvent};
+use std::net::{IpAddr, SocketAddr};
+use tandem_stack::{ConnectError, ConnectionId, Limits, StackEvent};
 use units::{Duration, Instant};
 
 const PORT: u16 = 5201;
@@ -33,6 +33,27 @@ fn data_arrives_in_both_directions_over_both_families() {
             assert!(events.contains(&StackEvent::Endpoint(Event::Closed)));
         }
     }
+}
+
+#[test]
+fn address_that_denies_joins_is_not_joined() {
+    // Flag C of MP_CAPABLE (RFC 8684, section 3.1).
+    let mut network = Network::new(false, 2, Limits::default());
+    network.stacks[SERVER].listen(PORT, Config { deny_join: true, ..Config::default() });
+    network.to_write = [0, 2_000_000];
+    let id = connect(&mut network, false, Config::default());
+    let announced = address(false, 1, SERVER);
+    network.run_until(network.now + Duration::from_millis(30));
+    let server = *network.peers[SERVER].keys().next().expect("the server's connection");
+    network.stacks[SERVER].update(server, |endpoint| endpoint.announce(2, announced, None));
+    network.run_until(network.now + Duration::from_millis(30));
+    let now = network.now;
+    let mut join = |remote: IpAddr| {
+        let remote = SocketAddr::new(remote, PORT);
+        network.stacks[CLIENT].join(now, id, address(false, 1, CLIENT), remote, false)
+    };
+    assert_eq!(join(address(false, 0, SERVER)), Err(ConnectError::Limit));
+    assert_eq!(join(announced), Ok(PathId(1)));
 }
 
 #[test]

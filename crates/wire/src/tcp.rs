@@ -102,7 +102,8 @@ impl<'a> Packet<'a> {
         Err(WireError::Checksum { what: "TCP checksum", offset: CHECKSUM, found: self.checksum() })
     }
     /// Decodes the header into a segment with the given payload. An option of a wrong length is
-    /// ignored (RFC 9293, section 3.1, MUST-7), as in Linux.
+    /// ignored (RFC 9293, section 3.1, MUST-7), as in Linux. Of several options of a kind the first
+    /// counts; the options of MPTCP other than DSS are one kind here.
     ///
     /// # Errors
     /// If an option overruns the header, or has a length below 2.

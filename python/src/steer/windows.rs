@@ -74,7 +74,7 @@ value_class! {
 }
 
 value_class! {
-    /// The established subflows of a connection. Empty unless the congestion control is ``coupled``,
+    /// The subflows of a connection in use. Empty unless the congestion control is ``coupled``,
     /// and for an acknowledgement within slow start.
     Coupling {
         /// The subflows in the order of their paths, the own one included: a tuple of

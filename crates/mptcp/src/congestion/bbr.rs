@@ -51,6 +51,8 @@ pub(crate) struct Bbr {
     bandwidth: MaxFilter,
     rtprop: Duration,
     rtprop_at: Instant,
+    /// Nothing was in flight before the data that is acknowledged next (section 4.3.4.4).
+    idle_restart: bool,
     /// Packet-timed round trips so far (section 4.1.1.1).
     round: u64,
     /// The round ends with the first segment sent after so many bytes were delivered.
@@ -78,6 +80,7 @@ impl Default for Bbr {
             bandwidth: MaxFilter::default(),
             rtprop: Duration::MAX,
             rtprop_at: Instant::ZERO,
+            idle_restart: false,
             round: 0,
             round_ends: 0,
             full_bandwidth: 0.0,
@@ -200,7 +203,9 @@ impl Bbr {
         {
             (self.rtprop, self.rtprop_at) = (rtt, now);
         }
-        if expired && !matches!(self.state, State::ProbeRtt { .. }) {
+        // After an idle time the queue is empty: the sample above measures the path without a probe.
+        let idle_restart = core::mem::take(&mut self.idle_restart);
+        if expired && !idle_restart && !matches!(self.state, State::ProbeRtt { .. }) {
             self.prior_window = self.saved_window(window);
             self.state = State::ProbeRtt { until: None, round_done: false };
         }
@@ -312,6 +317,14 @@ impl CongestionControl for Bbr {
         self.update_rtprop(sample, view, begins, window);
         self.set_pacing_rate(view, window);
         self.set_window(sample, view, window);
+    }
+
+    /// Section 4.3.4.4: sends at the estimated bandwidth until the next acknowledgement.
+    fn on_restart(&mut self) {
+        self.idle_restart = true;
+        if let State::ProbeBw { .. } = self.state {
+            self.pacing_rate = self.bandwidth.get();
+        }
     }
 
     fn uses_rate_samples(&self) -> bool {

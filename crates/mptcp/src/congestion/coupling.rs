@@ -2,7 +2,7 @@
 
 use crate::PathId;
 
-/// One established subflow, as the algorithms of its connection see it.
+/// One subflow in use, as the algorithms of its connection see it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CoupledSubflow {
     /// Path of the subflow.
@@ -20,7 +20,8 @@ pub struct CoupledSubflow {
     pub shared_value: u64,
 }
 
-/// The established subflows of a connection.
+/// The established subflows of a connection that are in use: data is in flight, or was sent within
+/// the last retransmission timeout.
 ///
 /// Empty for an algorithm that is not [coupled](super::CongestionControl::is_coupled), and for an
 /// acknowledgement within slow start, where no coupled increase takes place.
@@ -49,7 +50,7 @@ impl Coupling {
         self.own = self.subflows.iter().position(|s| s.path == path).unwrap_or(usize::MAX);
     }
 
-    /// Returns all established subflows, the own one included, in the order of their paths.
+    /// Returns all subflows in use, the own one included, in the order of their paths.
     pub fn subflows(&self) -> &[CoupledSubflow] {
         &self.subflows
     }

@@ -142,6 +142,9 @@ pub trait CongestionControl: CloneCongestionControl + fmt::Debug + Send + Sync {
         self.on_loss(view, window);
     }
 
+    /// Notes that new data is sent while nothing is in flight: at the start, or after an idle time.
+    fn on_restart(&mut self) {}
+
     /// Notes that the last reduction was spurious (RFC 5682, RFC 4015). The sender restores the
     /// window itself; `regrown` is true if the window has already grown back to its earlier size.
     fn on_spurious_reduction(&mut self, regrown: bool) {

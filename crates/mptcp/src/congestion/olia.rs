@@ -80,6 +80,8 @@ impl CongestionControl for Olia {
         let whole = libm::floor(self.fraction);
         self.fraction -= whole;
         window.cwnd = window.cwnd.saturating_add_signed(whole as i64).max(view.mss);
+        // Stay out of slow start.
+        window.ssthresh = window.ssthresh.min(window.cwnd);
     }
 
     fn on_loss(&mut self, view: &SubflowView, window: &mut Window) {

@@ -390,3 +390,16 @@ fn cubic_restores_the_curve_after_a_spurious_reduction() {
     }
     assert!(after.cwnd.abs_diff(window.cwnd) <= 1, "{after:?} {window:?}");
 }
+
+#[test]
+fn olia_window_that_gives_way_to_a_better_path_stays_out_of_slow_start() {
+    let mut algorithm = build(CongestionKind::Olia);
+    let mut window = Window { cwnd: 20 * MSS, ssthresh: 20 * MSS };
+    // The other path has the better quality and a smaller window.
+    let coupling = beside(CoupledSubflow { shared_value: 1000, ..subflow(1, 19, 0.1) });
+    for _ in 0..10 {
+        round(&mut *algorithm, &mut window, 100, &coupling);
+    }
+    assert!(window.cwnd < 19 * MSS, "{window:?}");
+    assert!(!window.in_slow_start(), "{window:?}");
+}

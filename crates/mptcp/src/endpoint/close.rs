@@ -14,8 +14,9 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Both directions are closed at data level: the subflows may close.
-    pub(super) fn is_data_closed(&self) -> bool {
+    /// Both DATA_FINs of a Multipath TCP connection are acknowledged (RFC 8684, section 3.3.3). The
+    /// subflows still have to close, which takes minutes over a path that does not answer.
+    pub fn is_data_closed(&self) -> bool {
         self.handshake.is_mptcp() && self.data_sender.data_fin_acked() && self.data_receiver.peer_closed()
     }
 

@@ -3,6 +3,7 @@
 use super::Endpoint;
 use crate::congestion::{CoupledSubflow, Coupling};
 use crate::subflow::Subflow;
+use units::Instant;
 use wire::Payload;
 
 impl<P: Payload> Endpoint<P> {
@@ -18,17 +19,19 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Returns the subflows that the algorithm of subflow `i` needs for an acknowledgement up to
-    /// `ack`.
+    /// `ack`: itself and the others in use. The window that an idle subflow once had says nothing
+    /// about the path any more (RFC 5681, section 4.1).
     ///
     /// Give the result back with [`recycle_coupling`](Self::recycle_coupling): the next call then
     /// allocates nothing.
-    pub(super) fn coupling(&mut self, i: usize, ack: u64) -> Coupling {
+    pub(super) fn coupling(&mut self, now: Instant, i: usize, ack: u64) -> Coupling {
         if !self.subflows[i].sender().needs_coupling(ack) {
             return Coupling::default();
         }
         let mut coupling = core::mem::take(&mut self.coupling);
-        let established = self.subflows.iter().filter(|s| s.is_established());
-        coupling.refill(self.subflows[i].path(), established.map(|s| self.coupled(s)));
+        let own = self.subflows[i].path();
+        let is_used = |s: &&Subflow<P>| s.is_established() && (s.path() == own || !s.sender().is_idle(now));
+        coupling.refill(own, self.subflows.iter().filter(is_used).map(|s| self.coupled(s)));
         coupling
     }
 

@@ -245,7 +245,7 @@ impl<P: Payload> Endpoint<P> {
 
     /// Handles the subflow-level acknowledgement up to the offset `ack`, and the windows.
     fn on_ack(&mut self, now: Instant, i: usize, ack: u64, segment: &Segment<P>) {
-        let coupling = self.coupling(i, ack);
+        let coupling = self.coupling(now, i, ack);
         let subflow = &mut self.subflows[i];
         let mut window = u64::from(segment.window) << subflow.peer_window_scale();
         let (blocks, count) = extend_blocks(&segment.sack, subflow.iss(), subflow.sender().una());

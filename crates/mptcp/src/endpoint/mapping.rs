@@ -66,8 +66,13 @@ impl<P: Payload> Endpoint<P> {
         } else {
             Some(self.handshake.remote_offset(map.dsn))
         };
-        // Data far outside the window is dropped and not acknowledged (RFC 8684, section 3.8).
-        let data = data.filter(|&data| data < next.saturating_add(MAX_DATA_DISTANCE))?;
+        let furthest = next + MAX_DATA_DISTANCE;
+        let Some(data) = data.filter(|&data| data < furthest) else {
+            // Data far outside the window is dropped and not acknowledged (RFC 8684, section 3.8): at
+            // this place the window refuses it.
+            let len = segment.payload.len() as u64;
+            return Some(Mapped { subflow: offset, data: furthest, len, checksum: None });
+        };
         let checksum = self.expected_sum(i, data, map.ssn, map.len, map.checksum).ok()?;
         let len = u64::from(map.len) - u64::from(dss.data_fin);
         let at = extend(map.ssn, self.subflows[i].receiver().next_offset());
@@ -380,6 +385,10 @@ impl<P: Payload> Endpoint<P> {
         let checksum = self.handshake.uses_checksum();
         let subflow = &mut self.subflows[i];
         let next = subflow.receiver().next_offset();
+        if subflow.mappings().has_excess_pieces() {
+            self.reset_subflow(i, Failure::Middlebox, reset_reason::MIDDLEBOX_INTERFERENCE);
+            return;
+        }
         match subflow.mappings().unmapped_before(next, checksum) {
             0 => {
                 if subflow.mappings_mut().stop_waiting().is_some() {
@@ -575,5 +584,20 @@ mod tests {
             1 + client.unread(),
             "no more is acknowledged"
         );
+    }
+    #[test]
+    fn data_far_outside_the_window_is_not_acknowledged() {
+        for distance in [1 << 50, u64::MAX - 100_000] {
+            let (mut client, segments) = client_and_data(Config::default());
+            let (path, segment) = &segments[0];
+            let mut wrong = segment.clone();
+            if let Some(map) = wrong.dss.as_mut().and_then(|dss| dss.mapping.as_mut()) {
+                map.dsn = map.dsn.wrapping_add(distance);
+            }
+            client.handle_segment(Instant::ZERO, *path, &wrong);
+            assert_eq!((client.subflows[0].receiver().next_offset(), client.unmapped()), (1, 0));
+            client.handle_segment(Instant::ZERO, *path, segment);
+            assert_eq!(client.unread(), segment.payload.len() as u64);
+        }
     }
 }

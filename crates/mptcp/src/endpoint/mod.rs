@@ -384,6 +384,12 @@ impl<P: Payload> Endpoint<P> {
         self.subflows.get(path.index()).is_some_and(Subflow::is_permanently_refused)
     }
 
+    /// The peer accepts no joins to the address and port of the first subflow (flag C; RFC 8684, section
+    /// 3.1). A host that knows addresses must join others.
+    pub fn denies_initial_address(&self) -> bool {
+        self.paths.denies_initial_address()
+    }
+
     /// DSS checksums are in use.
     pub fn uses_checksum(&self) -> bool {
         self.handshake.uses_checksum()

@@ -12,6 +12,8 @@ const MAX_ADDRESS_RETRIES: u32 = 3;
 /// Wait for the echo of an ADD_ADDR; doubled after each retransmission. Linux waits for two minutes
 /// each time (`net.mptcp.add_addr_timeout`), which is longer than most connections live.
 const ECHO_TIMEOUT: Duration = Duration::from_secs(1);
+/// Largest exponent of the wait before a REMOVE_ADDR is repeated.
+const MAX_REMOVAL_BACKOFF: u32 = 6;
 /// First identifier for paths that are opened again. Lower ones are for the first opening.
 const FIRST_SPARE_ID: u8 = 128;
 /// Most signals that wait for a subflow.
@@ -46,10 +48,19 @@ struct Announcement {
 struct Removal {
     id: u8,
     tries: u32,
+    /// Repetitions postponed because the peer was silent.
+    postponed: u32,
     sent_at: Instant,
     /// When the REMOVE_ADDR is sent again, if the connection is in use by then. The repetition
     /// alone must not wake a radio.
     retry_at: Option<Instant>,
+}
+
+impl Removal {
+    /// Wait before the next repetition: doubled by each repetition and each postponement.
+    fn wait(&self) -> Duration {
+        ECHO_TIMEOUT * (1 << (self.tries + self.postponed).min(MAX_REMOVAL_BACKOFF))
+    }
 }
 
 /// Result of an ADD_ADDR from the peer.
@@ -99,6 +110,11 @@ impl PathManager {
     /// Records flag C of the peer's MP_CAPABLE.
     pub(super) fn set_initial_address_denied(&mut self, denied: bool) {
         self.initial_address_denied = denied;
+    }
+
+    /// The address of the first subflow accepts no joins.
+    pub(super) fn denies_initial_address(&self) -> bool {
+        self.initial_address_denied
     }
 
     /// An address of the peer accepts joins.
@@ -154,6 +170,11 @@ impl PathManager {
         self.announced.push(Announcement { address, tries: 0, retry_at: None });
     }
 
+    /// Addresses that this end has announced, and not withdrawn.
+    pub(super) fn announced_addresses(&self) -> Vec<Address> {
+        self.announced.iter().map(|known| known.address).collect()
+    }
+
     /// Starts the wait for the echo of an ADD_ADDR that was sent.
     pub(super) fn on_announcement_sent(&mut self, now: Instant, id: u8) {
         if let Some(known) = self.announced.iter_mut().find(|known| known.address.id == id) {
@@ -191,7 +212,8 @@ impl PathManager {
     /// Records that the peer is to be told of the removal of `ids`, at most [`MAX_REMOVED_IDS`].
     pub(super) fn record_removal(&mut self, ids: &[u8]) {
         self.removals.retain(|removal| !ids.contains(&removal.id));
-        let removal = |&id: &u8| Removal { id, tries: 0, sent_at: Instant::ZERO, retry_at: None };
+        let removal =
+            |&id: &u8| Removal { id, tries: 0, postponed: 0, sent_at: Instant::ZERO, retry_at: None };
         self.removals.extend(ids.iter().map(removal));
     }
 
@@ -214,7 +236,7 @@ impl PathManager {
     pub(super) fn on_removal_sent(&mut self, now: Instant, ids: &[u8]) {
         for removal in self.removals.iter_mut().filter(|removal| ids.contains(&removal.id)) {
             let retry = removal.tries < MAX_ADDRESS_RETRIES;
-            removal.retry_at = retry.then(|| now + ECHO_TIMEOUT * (1 << removal.tries));
+            removal.retry_at = retry.then(|| now + removal.wait());
             removal.sent_at = now;
             removal.tries += 1;
         }
@@ -234,15 +256,14 @@ impl PathManager {
         let is_due = |removal: &&mut Removal| removal.retry_at.is_some_and(|at| at <= now);
         for removal in self.removals.iter_mut().filter(is_due) {
             if count == ids.len() || !heard_since(removal.sent_at) {
-                removal.retry_at = Some(now + ECHO_TIMEOUT * (1 << removal.tries));
-                removal.tries += 1;
+                removal.retry_at = Some(now + removal.wait());
+                removal.postponed += 1;
             } else {
                 removal.retry_at = None;
                 ids[count] = removal.id;
                 count += 1;
             }
         }
-        self.removals.retain(|removal| removal.tries <= MAX_ADDRESS_RETRIES);
         (ids, count)
     }
 
@@ -322,6 +343,29 @@ mod tests {
         assert_eq!(paths.take_due_removals(due, |_| false, |_| true), ([5, 0, 0, 0, 0, 0, 0, 0], 1));
         paths.take_due_removals(due, |id| id == 5, |_| true);
         assert_eq!(paths.next_retry(), None, "the address is in use again");
+    }
+
+    #[test]
+    fn removal_outlasts_a_silence_of_the_peer() {
+        let mut paths = PathManager::new();
+        paths.record_removal(&[5]);
+        paths.on_removal_sent(Instant::ZERO, &[5]);
+        let mut waits = Vec::new();
+        let mut now = Instant::ZERO;
+        for _ in 0..9 {
+            let due = paths.next_retry().expect("it waits for the peer");
+            waits.push(due.since(now).as_nanos() / 1_000_000_000);
+            now = due;
+            assert_eq!(paths.take_due_removals(now, |_| false, |_| false).1, 0);
+        }
+        assert_eq!(waits, [1, 2, 4, 8, 16, 32, 64, 64, 64]);
+        // All repetitions are left.
+        for _ in 0..MAX_ADDRESS_RETRIES {
+            let due = paths.next_retry().expect("a repetition is scheduled");
+            assert_eq!(paths.take_due_removals(due, |_| false, |_| true).1, 1);
+            paths.on_removal_sent(due, &[5]);
+        }
+        assert_eq!(paths.next_retry(), None);
     }
 
     #[test]

@@ -118,6 +118,13 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
+    /// Sends the addresses that were announced before the keys were known.
+    pub(super) fn send_announcements(&mut self) {
+        for address in self.paths.announced_addresses() {
+            self.send_announcement(address);
+        }
+    }
+
     fn send_announcement(&mut self, address: Address) {
         let Address { id, ip, port } = address;
         let Some(peer) = self.handshake.remote_key() else { return };

@@ -284,9 +284,11 @@ impl<P: Payload> Endpoint<P> {
         let rounds_up = self.config.min_window_scale > 0;
         let mut field =
             if rounds_up && window > offered { window.div_ceil(1 << scale) } else { window >> scale };
-        // Rounding must not shrink the offered window (RFC 9293, section 3.8.6; as Linux). Linux's
-        // Multipath TCP does shrink the field (`mptcp_set_rwin`): the data sender keeps the edge.
-        if field << scale < offered && !(rounds_up && self.handshake.is_mptcp()) {
+        // Rounding must not shrink the offered window (RFC 9293, section 3.8.6; as Linux) until more
+        // is offered than the buffer holds (RFC 7323, section 2.4). Linux's Multipath TCP always
+        // shrinks the field (`mptcp_set_rwin`): the data sender keeps the edge.
+        let may_shrink = self.data_receiver.exceeds_buffer() || rounds_up && self.handshake.is_mptcp();
+        if field << scale < offered && !may_shrink {
             field += 1;
         }
         segment.window = field.min(MAX_WINDOW_FIELD) as u16;

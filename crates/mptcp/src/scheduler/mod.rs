@@ -130,7 +130,8 @@ pub trait Scheduler: CloneScheduler + fmt::Debug + Send + Sync {
         let _ = path;
     }
 
-    /// Notes that the connection's send window has no room for the next piece.
+    /// Notes that the connection's send window has no room for the next piece, or that a full send
+    /// buffer has no more data.
     fn on_window_blocked(&mut self) {}
 
     /// Returns the candidate to which the next `len` bytes belong regardless of its room, for

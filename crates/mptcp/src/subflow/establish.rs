@@ -53,6 +53,9 @@ impl<P: Payload> Subflow<P> {
             self.receiver.set_initial_clock(clock.value);
         }
         self.sender.negotiated(self.options.max_payload(), self.options.sack());
+        if !self.options.sack() {
+            self.receiver.stop_compression();
+        }
     }
 
     /// Counts a SYN or SYN/ACK that is sent now, and starts its timer.

@@ -83,6 +83,12 @@ impl<P: Payload> Mappings<P> {
         self.0.as_ref().is_some_and(|kept| kept.unmapped.len().max(kept.pending.len()) >= MAX_PENDING)
     }
 
+    /// More payload waits than [`MAX_PENDING`] pieces beyond a gap and as many in order, which are
+    /// always kept: no peer or middlebox cuts mappings into so small parts.
+    pub(crate) fn has_excess_pieces(&self) -> bool {
+        self.0.as_ref().is_some_and(|kept| kept.unmapped.len() > 2 * MAX_PENDING)
+    }
+
     /// The first pending mapping of the byte at subflow offset `at`.
     pub(crate) fn find(&self, at: u64) -> Option<Mapped> {
         self.pending().iter().find(|map| map.contains(at)).copied()
@@ -134,7 +140,14 @@ impl<P: Payload> Mappings<P> {
     /// Bytes before `next` without a mapping. With `checksums`, bytes of an incomplete mapping do
     /// not count.
     pub(crate) fn unmapped_before(&self, next: u64, checksums: bool) -> u64 {
-        let is_mapped = |at| checksums && self.find(at).is_some();
+        let mut mapping: Option<Mapped> = None;
+        let is_mapped = |at| {
+            // Most pieces have the mapping of the piece before.
+            if checksums && !mapping.is_some_and(|map| map.contains(at)) {
+                mapping = self.find(at);
+            }
+            mapping.is_some()
+        };
         self.0.as_ref().map_or(0, |kept| kept.unmapped.bytes_before(next, is_mapped))
     }
 

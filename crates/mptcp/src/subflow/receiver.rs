@@ -299,6 +299,11 @@ impl Receiver {
         if applies { compression.delay(self.next, self.rtt).map(|delay| now + delay) } else { None }
     }
 
+    /// The sender counts duplicate acknowledgements: each segment beyond a gap gets its own.
+    pub(super) fn stop_compression(&mut self) {
+        self.acks.compression = None;
+    }
+
     /// The next segment is acknowledged at once, as at the start.
     pub(crate) fn acknowledge_next_at_once(&mut self) {
         self.acks.quick = self.acks.quick.max(1);
@@ -399,7 +404,7 @@ impl Receiver {
     /// Stores the timestamp of a segment at `offset` if it is to be echoed (RFC 7323, section 4.3).
     #[inline]
     pub(crate) fn update_clock(&mut self, now: Instant, offset: u64, value: u32) {
-        if offset <= self.acks.last_sent.max(1) && self.is_clock_current(value) {
+        if offset <= self.acks.last_sent.max(1) && !self.is_outdated(now, value) {
             self.clock = PeerClock { value, received_at: now };
         }
     }
@@ -546,6 +551,11 @@ mod tests {
         // Beyond the last acknowledgement: not echoed.
         r.update_clock(start, 2, 2000);
         assert_eq!(r.clock_to_echo(), 1000);
+        r.update_clock(start, 1, 999);
+        assert_eq!(r.clock_to_echo(), 1000);
+        // After 24 days any time is newer (RFC 7323, section 5.5).
+        r.update_clock(start + MAX_CLOCK_AGE, 1, 999);
+        assert_eq!(r.clock_to_echo(), 999);
     }
 
     #[test]

@@ -43,6 +43,12 @@ impl Rtt {
         self.add(if self.with_ack_delay { first } else { last });
     }
 
+    /// Adds a sample of an echoed timestamp. Its whole milliseconds may be too few, so the lowest
+    /// round trip ignores it.
+    pub(crate) fn sample_of_clock(&mut self, rtt: Duration) {
+        self.add(rtt);
+    }
+
     /// Adds a sample of one segment.
     pub(crate) fn sample(&mut self, rtt: Duration) {
         self.sample_of(rtt, rtt);

@@ -45,15 +45,16 @@ impl<P: Payload> Unmapped<P> {
 
     /// Bytes of the pieces that end at or before `end`. A piece is left out if its first offset is
     /// `excused`.
-    pub(super) fn bytes_before(&self, end: u64, excused: impl Fn(u64) -> bool) -> u64 {
-        let counts = |at: u64, len: u64| at + len <= end && !excused(at);
+    pub(super) fn bytes_before(&self, end: u64, mut excused: impl FnMut(u64) -> bool) -> u64 {
         self.0
             .iter()
             .map(|(at, piece)| (*at, piece.len() as u64))
-            .filter(|&(at, len)| counts(at, len))
+            .take_while(|&(at, len)| at + len <= end)
+            .filter(|&(at, _)| !excused(at))
             .map(|(_, len)| len)
             .sum()
     }
+
     /// True if any byte of `[from, to)` is here.
     pub(super) fn touches(&self, from: u64, to: u64) -> bool {
         let i = self.0.partition_point(|(at, piece)| at + piece.len() as u64 <= from);

@@ -40,15 +40,13 @@ pub(super) struct History {
     /// Largest window offered, and how far it would reach from the highest DATA_ACK.
     largest_window: u64,
     reach: u64,
-    /// The end rounds its window down to the unit of its field, as Linux does.
-    rounds_down: bool,
     /// The end may count an old window from a new DATA_ACK, as Linux does.
     overruns: bool,
 }
 
 impl History {
     pub(super) fn new(config: &Config) -> Self {
-        Self { rounds_down: config.min_window_scale > 0, overruns: config.overruns_window, ..Self::default() }
+        Self { overruns: config.overruns_window, ..Self::default() }
     }
 }
 
@@ -170,8 +168,9 @@ impl Pair {
         let (first, start) = *history.start.get_or_insert((key, segment.ack));
         let on_subflow = if first == key { u64::from(segment.ack.wrapping_sub(start)) } else { 0 };
         let furthest = edge.max(on_subflow + window);
-        // A DATA_FIN takes a byte of the window, and a 16-bit window can be too small for the edge.
-        let rounding = if history.rounds_down { (1 << shift) - 1 } else { 0 };
+        // A DATA_FIN takes a byte of the window, a full buffer rounds it down, and a 16-bit window can
+        // be too small for the edge.
+        let rounding = (1 << shift) - 1;
         assert!(
             furthest + 1 + rounding >= history.edge || segment.window == u16::MAX,
             "the window edge moved back: {segment:?}"

@@ -173,6 +173,12 @@ impl<P: Payload> DataReceiver<P> {
         edge.max(self.advertised)
     }
 
+    /// More data is offered in order than the buffer has room for, by the rounding of windows.
+    #[inline]
+    pub(super) fn exceeds_buffer(&self) -> bool {
+        self.advertised > self.next() + self.autotune.buffer().saturating_sub(self.reorder.unread())
+    }
+
     /// Records the right edge of a window that was sent.
     #[inline]
     pub(super) fn advertise(&mut self, edge: u64) {

@@ -481,6 +481,20 @@ mod tests {
     }
 
     #[test]
+    fn full_send_buffer_blocks_as_the_window_does() {
+        let kind = crate::SchedulerKind::Blest;
+        let config = Config { scheduler: kind.into(), send_buffer: 800, mss: 500, ..Config::default() };
+        let is_blocked = |written: u32| {
+            let mut sender = sender(&config, written);
+            sender.next = sender.buffer.end();
+            let none = sender.schedule_new(Instant::ZERO, &mut [], &config, &mut TimerTable::new());
+            assert_eq!(none, None);
+            format!("{:?}", sender.scheduler).contains("blocked: true")
+        };
+        assert!(is_blocked(800) && !is_blocked(200));
+    }
+
+    #[test]
     fn send_window_never_moves_back_and_reopening_stops_the_probe() {
         let config = Config::default();
         let mut timers = TimerTable::new();

@@ -146,13 +146,16 @@ impl<P: Payload> DataSender<P> {
 
     /// Assigns the next copy of the redundant scheduler to a subflow with room.
     pub(super) fn schedule_copy(&mut self, subflows: &mut [Subflow<P>], list: &[Candidate]) -> Option<usize> {
-        let next = list.iter().enumerate().find_map(|(place, candidate)| {
-            let i = candidate.path.index();
-            let len = self.copy_backlog(&subflows[i]).min(candidate.mss);
-            let fits = len > 0 && candidate.room >= len;
-            (fits && !self.scheduler.exceeds_bound(list, place, len)).then_some(i)
-        })?;
-        self.catch_up(&mut subflows[next])
+        for (place, candidate) in list.iter().enumerate() {
+            let subflow = &mut subflows[candidate.path.index()];
+            let len = self.copy_backlog(subflow).min(candidate.mss);
+            if candidate.room < len {
+                subflow.sender_mut().set_cwnd_limited();
+            } else if len > 0 && !self.scheduler.exceeds_bound(list, place, len) {
+                return self.catch_up(subflow);
+            }
+        }
+        None
     }
 
     /// Bytes assigned to other subflows that this one has no copy of. Acknowledged data needs none.

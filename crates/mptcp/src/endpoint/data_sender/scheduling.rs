@@ -32,7 +32,7 @@ pub(in crate::endpoint) enum FastPath<P> {
     Sent(usize, u64, Chunk<P>, u64),
     /// The fast path applies, and no congestion window has room.
     NoRoom,
-    /// The fast path does not apply; no state was changed.
+    /// The fast path does not apply; no data was assigned.
     NotApplicable,
 }
 
@@ -63,17 +63,15 @@ impl<P: Payload> DataSender<P> {
             return FastPath::NotApplicable;
         }
         let mut fastest = (Duration::MAX, usize::MAX);
-        for (i, subflow) in subflows.iter().enumerate() {
-            let srtt = subflow.sender().srtt();
-            if subflow.carries_data() && subflow.sender().available_window() >= len && srtt < fastest.0 {
-                fastest = (srtt, i);
+        for (i, subflow) in subflows.iter_mut().enumerate().filter(|(_, s)| s.carries_data()) {
+            let sender = subflow.sender_mut();
+            if sender.available_window() < len {
+                sender.set_cwnd_limited();
+            } else if sender.srtt() < fastest.0 {
+                fastest = (sender.srtt(), i);
             }
         }
-        let Some(subflow) = subflows.get_mut(fastest.1) else {
-            let waiting = subflows.iter_mut().filter(|s| s.carries_data());
-            waiting.for_each(|subflow| subflow.sender_mut().set_cwnd_limited());
-            return FastPath::NoRoom;
-        };
+        let Some(subflow) = subflows.get_mut(fastest.1) else { return FastPath::NoRoom };
         match self.send_directly(now, len, subflow) {
             Some((offset, chunk)) => FastPath::Sent(fastest.1, offset, chunk, len),
             None => FastPath::NotApplicable,
@@ -101,7 +99,8 @@ impl<P: Payload> DataSender<P> {
         len: u64,
         subflow: &mut Subflow<P>,
     ) -> Option<(u64, Chunk<P>)> {
-        let fits = self.may_send(len) && subflow.sender().available_window() >= len;
+        let sender = subflow.sender();
+        let fits = self.may_send(len) && sender.can_send_directly(now) && sender.available_window() >= len;
         if fits { self.send_directly(now, len, subflow) } else { None }
     }
 
@@ -127,8 +126,15 @@ impl<P: Payload> DataSender<P> {
         timers: &mut TimerTable,
     ) -> Option<usize> {
         let available = self.buffer.end() - self.next;
-        if available == 0 && !self.is_limited_by_buffer(config) && !self.scheduler.is_redundant() {
-            return None;
+        if available == 0 {
+            let is_limited = self.is_limited_by_buffer(config);
+            if is_limited {
+                self.scheduler.on_window_blocked();
+            }
+            let retransmits = is_limited && (config.opportunistic || config.penalise);
+            if !retransmits && !self.scheduler.is_redundant() {
+                return None;
+            }
         }
         let mut list = core::mem::take(&mut self.candidates);
         list_candidates(subflows, &mut list);
@@ -180,7 +186,7 @@ impl<P: Payload> DataSender<P> {
     /// All data is assigned, and the full send buffer keeps the application from writing more.
     fn is_limited_by_buffer(&self, config: &Config) -> bool {
         let unacked = self.buffer.end().saturating_sub(self.una);
-        (config.opportunistic || config.penalise) && unacked + u64::from(config.mss) > config.send_buffer
+        unacked + u64::from(config.mss) > config.send_buffer
     }
 
     /// Length of the next chunk: 0 if there is no data, or if the peer's window does not allow any
@@ -197,7 +203,8 @@ impl<P: Payload> DataSender<P> {
         Some(if self.una < self.next && avoid_silly { 0 } else { window })
     }
 
-    /// Lets the scheduler choose one of `list` for the next `len` bytes.
+    /// Lets the scheduler choose one of `list` for the next `len` bytes. The windows that lack room
+    /// limit sending, also if another subflow takes the data.
     fn pick(
         &mut self,
         now: Instant,
@@ -210,19 +217,17 @@ impl<P: Payload> DataSender<P> {
         let window = config.send_buffer.min(self.window());
         let sendable = self.window_end.saturating_sub(self.next);
         let context = SchedulerContext { now, len, unsent, sendable, window };
-        let Some(pick) = self.scheduler.pick(list, &context) else {
-            // Candidates with room are held back by the scheduler, not by their window.
-            for candidate in list {
-                let subflow = &mut subflows[candidate.path.index()];
-                if candidate.room < len {
-                    subflow.sender_mut().set_cwnd_limited();
-                } else {
-                    trace!(target: LOG_TARGET, parent: subflow.log(), len, "has room and is not chosen");
-                }
+        let pick = self.scheduler.pick(list, &context);
+        for candidate in list {
+            let subflow = &mut subflows[candidate.path.index()];
+            if candidate.room < len {
+                subflow.sender_mut().set_cwnd_limited();
+            } else if pick.is_none() {
+                // The scheduler holds it back, not its window.
+                trace!(target: LOG_TARGET, parent: subflow.log(), len, "has room and is not chosen");
             }
-            return None;
-        };
-        Some(list[pick].path)
+        }
+        Some(list[pick?].path)
     }
 
     /// The path that the share scheduler assigns data to next, if subflows have send buffers of

@@ -221,6 +221,8 @@ impl<P: Payload> Endpoint<P> {
         self.start_receiver_driven(now, i);
         if joined {
             self.fallback.set_multipath_data();
+        } else {
+            self.send_announcements();
         }
         self.last_failure = None;
         self.timers.stop(Timer::SubflowWait);

@@ -66,8 +66,9 @@ impl<P: Payload> Sender<P> {
             self.undo_if_spurious(now, ack, &acked, before.dsack);
         }
         let view = self.view(now, before.flight, acked.rtt);
+        let limit = self.growth_limit(delivered);
         self.update_recovery(ack, &acked, before.una, delivered);
-        self.grow_window(&acked, &view, delivered, coupling);
+        self.grow_window(&acked, &view, limit, coupling);
         if !self.recovery.is_active() && self.scoreboard.lost() > 0 {
             self.enter_fast_recovery(&view, delivered);
         }
@@ -130,13 +131,14 @@ impl<P: Payload> Sender<P> {
         // the timestamp is a valid sample then (RFC 6298, section 3).
         let by_time = advance.sent_at.filter(|_| !advance.repeated);
         let by_time = by_time.map(|(first, last)| (now.since(first), now.since(last)));
-        let sample = by_time.or(ack.clock_sample.map(|sample| (sample, sample)));
-        if let Some((first, last)) = sample {
+        if let Some((first, last)) = by_time {
             self.rtt.sample_of(first, last);
+        } else if let Some(rtt) = ack.clock_sample {
+            self.rtt.sample_of_clock(rtt);
         }
         self.reset_timeouts();
         self.rearm_retransmission_timer(now);
-        let rtt = sample.map(|(_, last)| last);
+        let rtt = by_time.map(|(_, last)| last);
         Acked { bytes: advance.bytes, segments: advance.segments, advanced: true, rtt }
     }
 
@@ -171,7 +173,7 @@ impl<P: Payload> Sender<P> {
             let duplicate = ack.pure && !acked.advanced && ack.blocks.is_empty();
             if self.tail_probe.on_ack(ack.offset, dsack, duplicate) && !self.recovery.is_active() {
                 let view = self.view(now, self.flight(), None);
-                self.cwnd.on_loss(&view);
+                self.reduce_threshold(&view);
                 self.reduce_window();
             }
         }
@@ -257,14 +259,26 @@ impl<P: Payload> Sender<P> {
         }
     }
 
+    /// Most bytes by which an acknowledgement that delivered `delivered` counts for the window. In
+    /// Linux those are all. By RFC 3465, section 2.3, slow start after a timeout counts one segment,
+    /// because data may have arrived long before; SACK tells which did.
     #[inline]
-    fn grow_window(&mut self, acked: &Acked, view: &SubflowView, delivered: u64, coupling: &Coupling) {
+    fn growth_limit(&self, delivered: u64) -> u64 {
+        let after_timeout = self.recovery.is_active() && self.cwnd.window().in_slow_start();
+        if self.features.count_delivered || after_timeout && self.features.sack {
+            delivered
+        } else if after_timeout {
+            self.mss
+        } else {
+            u64::MAX
+        }
+    }
+
+    #[inline]
+    fn grow_window(&mut self, acked: &Acked, view: &SubflowView, limit: u64, coupling: &Coupling) {
         if !acked.advanced || self.recovery.is_fast() || self.undo.frto_holds() {
             return;
         }
-        // The acknowledgement that ends a recovery covers much that was sacked before. RFC 3465
-        // counts all of it, Linux does not.
-        let limit = if self.features.count_delivered { delivered } else { u64::MAX };
         let next = self.scoreboard.next();
         self.cwnd.on_ack(acked.bytes.min(limit), view, next, self.features.pacing, coupling);
     }

@@ -132,6 +132,9 @@ impl CongestionWindow {
     pub(super) fn on_ecn(&mut self, view: &SubflowView) {
         self.congestion.inner_mut().on_ecn(view, &mut self.window);
     }
+    pub(super) fn on_restart(&mut self) {
+        self.congestion.inner_mut().on_restart();
+    }
     pub(super) fn on_rate_sample(&mut self, sample: &RateSample, view: &SubflowView) {
         self.congestion.inner_mut().on_rate_sample(sample, view, &mut self.window);
     }

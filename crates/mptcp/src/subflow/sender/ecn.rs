@@ -19,6 +19,10 @@ impl EcnState {
         *self = Self { reduced_until: next, send_cwr: true };
         true
     }
+    /// Data of the window from `una` on was reduced for already.
+    pub(super) fn has_reduced(&self, una: u64) -> bool {
+        una < self.reduced_until
+    }
     pub(super) fn take_cwr(&mut self) -> bool {
         core::mem::take(&mut self.send_cwr)
     }

@@ -193,7 +193,7 @@ impl<P: Payload> Sender<P> {
         self.undo.save(window, self.una());
         self.timers.stop(Timer::TailProbe);
         self.tail_probe.cancel_due();
-        self.cwnd.on_loss(view);
+        self.reduce_threshold(view);
         if self.features.prr {
             // RFC 9937 divides by the data in flight, Linux by the window (`prior_cwnd`).
             let flight = self.flight() + delivered - self.scoreboard.sacked();
@@ -210,6 +210,16 @@ impl<P: Payload> Sender<P> {
             ssthresh = self.cwnd.ssthresh(),
             "loss detected, fast recovery starts"
         );
+    }
+
+    /// Sets the threshold after a loss, unless an ECN mark in the same window has reduced it (RFC
+    /// 3168, section 6.1.2).
+    pub(super) fn reduce_threshold(&mut self, view: &SubflowView) {
+        let ignores_marks = self.sampler.is_some();
+        let is_reduced = self.ecn.has_reduced(self.una()) && !self.cwnd.window().in_slow_start();
+        if ignores_marks || !is_reduced {
+            self.cwnd.on_loss(view);
+        }
     }
 
     /// A loss was repaired outside recovery: reduces the window, unless the congestion control does
@@ -266,6 +276,11 @@ impl<P: Payload> Sender<P> {
             if !self.recovery.is_active() && self.scoreboard.lost() > 0 {
                 let view = self.view(now, self.flight(), None);
                 self.enter_fast_recovery(&view, 0);
+                if self.features.prr {
+                    // Nothing was delivered: one segment begins the recovery, as in Linux
+                    // (`tcp_rack_reo_timeout`).
+                    self.cwnd.set_cwnd(self.pipe() + self.mss);
+                }
             }
         } else if self.timers.take_due(Timer::TailProbe, now) {
             expired = true;

@@ -20,17 +20,18 @@ impl<P: Payload> Sender<P> {
         self.queue.insert_in_order(chunk);
     }
 
-    /// Bytes of window that are neither in flight nor queued.
+    /// Bytes of window that are neither in flight nor queued. Data assigned in a pacing gap waits in
+    /// the queue if the window sets the rate. A rate of BBR or of the receiver is the limit itself.
     #[inline]
     pub(crate) fn available_window(&self) -> u64 {
-        if self.timers.is_running(Timer::Pacing) {
+        if self.timers.is_running(Timer::Pacing) && (self.sampler.is_some() || self.is_receiver_driven()) {
             return 0;
         }
         let room = self.cwnd.cwnd().saturating_sub(self.pipe() + self.queued());
         if self.tail_probe.is_due() { room.max(self.mss.saturating_sub(self.queued())) } else { room }
     }
 
-    /// The window has room for `len` more bytes. With nothing in flight it always has: a window
+    /// The window has room for `len` more bytes, outside a pacing gap. With nothing in flight it always has: a window
     /// below one segment would stop the subflow.
     pub(crate) fn has_window_for(&self, len: u64) -> bool {
         if self.timers.is_running(Timer::Pacing) {
@@ -57,7 +58,7 @@ impl<P: Payload> Sender<P> {
             return None;
         }
         // A congestion control with a model of the path handles idle times itself.
-        if self.was_idle(now) && self.sampler.is_none() {
+        if self.is_idle(now) && self.sampler.is_none() {
             self.cwnd.restart_after_idle(now.since(self.last_sent), self.rtt.rto());
         }
         if !fin && !self.has_window_for(len) {
@@ -69,10 +70,10 @@ impl<P: Payload> Sender<P> {
     }
 
     /// New data that fits [`available_window`](Self::available_window) would be sent at once: the
-    /// queue is empty, and the window needs no restart after an idle time.
+    /// queue is empty, there is no pacing gap, and the window needs no restart after an idle time.
     #[inline]
     pub(crate) fn can_send_directly(&self, now: Instant) -> bool {
-        self.queue.is_empty() && !self.was_idle(now)
+        self.queue.is_empty() && !self.timers.is_running(Timer::Pacing) && !self.is_idle(now)
     }
 
     /// Sends `chunk` past the queue. Requires [`can_send_directly`](Self::can_send_directly) and
@@ -84,7 +85,7 @@ impl<P: Payload> Sender<P> {
 
     /// No data is in flight, and none was sent for a retransmission timeout.
     #[inline]
-    fn was_idle(&self, now: Instant) -> bool {
+    pub(crate) fn is_idle(&self, now: Instant) -> bool {
         self.scoreboard.flight() == 0 && now.since(self.last_sent) > self.rtt.rto()
     }
 
@@ -114,10 +115,14 @@ impl<P: Payload> Sender<P> {
             self.prr.on_sent(len);
         }
         self.last_was_retransmission = false;
-        self.pace(now, len);
         if let Some(sampler) = &mut self.sampler {
             sampler.on_sent(now, first);
+            if first {
+                self.cwnd.on_restart();
+                self.update_pacing_rate();
+            }
         }
+        self.pace(now, len);
         offset
     }
 

@@ -246,3 +246,60 @@ fn subflow_in_timeout_counts_with_its_window_in_coupled_increases() {
     s.on_timeout(after(400));
     assert_eq!((s.coupled_window(), s.cwnd.ssthresh()), (MSS, 10 * MSS));
 }
+
+#[test]
+fn loss_in_a_window_that_a_mark_has_reduced_reduces_it_no_further() {
+    // RFC 3168, section 6.1.2.
+    for (echoed, threshold) in [(false, 10), (true, 10)] {
+        let mut s = sender(true, 20);
+        if echoed {
+            s.on_ece(after(90), 1);
+        }
+        ack(&mut s, after(100), 0, &[(1, 10)]);
+        assert!(s.recovery.is_fast());
+        assert_eq!(s.cwnd.ssthresh(), threshold * MSS, "marked: {echoed}");
+        // Data of the next window is lost: another reduction.
+        ack(&mut s, after(200), 20, &[]);
+        (20..30).for_each(|n| assert_eq!(send(&mut s, after(200)), Some(n)));
+        ack(&mut s, after(300), 20, &[(21, 30)]);
+        assert_eq!(s.cwnd.ssthresh(), threshold / 2 * MSS, "marked: {echoed}");
+    }
+}
+
+#[test]
+fn whole_milliseconds_of_a_timestamp_do_not_lower_the_lowest_round_trip() {
+    let mut s = sender(true, 20);
+    ack(&mut s, after(100), 0, &[(1, 20)]);
+    assert_eq!(retransmit(&mut s, after(100)), Some(0));
+    // The first sample, of the handshake, is 100 ms.
+    on_ack(&mut s, after(200), 1 + 20 * MSS, &[], Some(Duration::from_millis(99)));
+    assert_eq!(s.rtt.min(), Duration::from_millis(100));
+    assert!(s.srtt() < Duration::from_millis(100));
+}
+
+#[test]
+fn idle_time_measures_the_round_trip_of_bbr_without_a_probe() {
+    let config = Config { congestion: crate::CongestionKind::Bbr.into(), ..config() };
+    let mut s = sender_with(&config, true);
+    assert_eq!(send(&mut s, T0), Some(0));
+    ack(&mut s, after(100), 1, &[]);
+    // The lowest round trip expires after 10 s. The path was empty, so the next one is as low.
+    (1..3).for_each(|n| assert_eq!(send(&mut s, after(15_000)), Some(n)));
+    ack(&mut s, after(15_100), 2, &[]);
+    assert!(s.cwnd.cwnd() >= 100 * MSS, "{}", s.cwnd.cwnd());
+    ack(&mut s, after(15_200), 3, &[]);
+    assert!(s.cwnd.cwnd() >= 100 * MSS, "{}", s.cwnd.cwnd());
+}
+
+#[test]
+fn acknowledgement_after_a_timeout_counts_no_data_that_arrived_before() {
+    for sack in [true, false] {
+        let mut s = sender(sack, 40);
+        ack(&mut s, after(100), 0, if sack { &[(1, 39)] } else { &[] });
+        s.on_timeout(after(400));
+        assert_eq!(retransmit(&mut s, after(400)), Some(0));
+        // It covers 38 segments that arrived long before (RFC 3465, section 2.3), and the last one.
+        ack(&mut s, after(500), 40, &[]);
+        assert_eq!(s.cwnd.cwnd() / MSS, if sack { 3 } else { 2 });
+    }
+}

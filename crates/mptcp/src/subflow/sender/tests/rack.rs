@@ -163,3 +163,20 @@ fn timeout_spares_recently_sent_segments() {
     assert_eq!(s.scoreboard.lost(), 2 * MSS);
     assert_eq!(s.pipe(), MSS);
 }
+
+#[test]
+fn recovery_that_a_timer_starts_begins_with_one_segment() {
+    let config = Config { rack: true, prr: true, min_rto: Duration::from_millis(200), ..config() };
+    let mut s = sender_with(&config, true);
+    (0..20).for_each(|n| assert_eq!(send(&mut s, after(n)), Some(n)));
+    // Two segments above the holes: only the timer finds the losses.
+    ack(&mut s, after(118), 0, &[(18, 19)]);
+    ack(&mut s, after(119), 0, &[(18, 20)]);
+    assert!(!s.recovery.is_active());
+    assert!(s.expire(after(200)));
+    assert!(s.recovery.is_fast() && s.pipe() == 0);
+    assert_eq!(retransmit(&mut s, after(200)), Some(0));
+    assert_eq!(retransmit(&mut s, after(200)), None, "PRR spaces the rest (RFC 9937)");
+    ack(&mut s, after(300), 1, &[(18, 20)]);
+    assert_eq!(retransmit(&mut s, after(300)), Some(1));
+}
