@@ -38,7 +38,7 @@ pub struct PathState {
     pub rate_down: Bitrate,
     /// Send rate since the previous observation.
     pub rate_up: Bitrate,
-    /// Smoothed round-trip time of the subflow.
+    /// Smoothed round-trip time of the path; of several subflows see [`PathRoundTrip`](crate::PathRoundTrip).
     pub srtt: Option<Duration>,
     /// Bytes that the sender has assigned to this path and that have not arrived; 0 if unknown.
     pub queued: u64,
