@@ -45,7 +45,7 @@ const INTERVAL: Duration = Duration::from_millis(100);
 const INTERVAL_NEAR_CAP: Duration = Duration::from_millis(20);
 /// Savings, in seconds of the pace, that a backup path needs to become regular.
 const MIN_SAVINGS_S: f64 = 10.0;
-/// Time over which a peak of the rate is forgotten, in seconds.
+/// Time constant with which a peak of the rate decays, in seconds.
 const RATE_MEMORY_S: f64 = 2.0;
 /// Assumed round-trip time of a path that has none measured, in seconds.
 const DEFAULT_ROUND_TRIP_S: f64 = 0.2;

@@ -74,7 +74,7 @@ pub trait PolicyFactory: fmt::Debug + Send + Sync {
 
 /// A policy with its parameters; cheap to clone.
 ///
-/// Parsed from its written form (`wifi-first`, `emtcp:mp-prio:0.4`, `when-needed:late=500ms`), or
+/// Parsed from its written form (`wifi-first`, `emtcp:mp-prio:0.4`, `when-needed:hold=1s`), or
 /// converted from any [`PolicyFactory`]: `PolicyConfig::from(WifiFirst)`. It dereferences to that
 /// factory. The default is [`NoPolicy`].
 #[derive(Debug, Clone)]
