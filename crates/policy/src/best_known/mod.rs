@@ -1,8 +1,9 @@
 //! `best-known`: the policy that a [`Map`] of measured cases names for these radios and this demand.
 //!
 //! It looks first: every path is regular, as with plain Multipath TCP, while it measures the demand.
-//! After `look` of data it follows the policy of the nearest case. It looks again after a pause as long
-//! as the meter's window, once the rate has halved or doubled, or when no path is up. Model: `docs/design/best-known.md`.
+//! `look` after the first data it follows the policy of the nearest case. It looks again after a pause
+//! as long as the meter's window, once the rate has halved or doubled, or when no path is up. Model:
+//! `docs/design/best-known.md`.
 
 mod demand;
 mod map;
@@ -12,7 +13,9 @@ pub use map::{MAP, Map, MapCase};
 
 use crate::registry::parameters;
 use crate::state::undivided;
-use crate::{Action, DeviceState, InterfaceKind, Policy, PolicyConfig, PolicyEntry, PolicyFactory};
+use crate::{
+    Action, DeviceState, InterfaceKind, Policy, PolicyConfig, PolicyEntry, PolicyError, PolicyFactory,
+};
 use core::fmt::Write as _;
 use quantities::{POSITIVE_TIME, Quantities as _};
 use schema::shape::{Key, Need, Shape};
@@ -30,7 +33,7 @@ pub(crate) const ENTRY: PolicyEntry = PolicyEntry {
                 name: "look",
                 shape: POSITIVE_TIME,
                 need: Need::Default("\"5s\""),
-                doc: "For `best-known`: time with data after which the demand is known.",
+                doc: "For `best-known`: time since the first data after which the demand is known, at most 20 s.",
                 example: "\"10s\"",
             },
             Key {
@@ -56,7 +59,7 @@ pub(crate) const ENTRY: PolicyEntry = PolicyEntry {
 /// The policy `best-known`.
 #[derive(Debug, Clone)]
 pub struct BestKnown {
-    /// Time with data after which the demand is known.
+    /// Time since the first data after which the demand is known; at most [`DemandMeter::WINDOW`].
     pub look: Duration,
     /// Name of the file of the map; `None` for the built-in map.
     pub file: Option<String>,
@@ -83,6 +86,17 @@ impl PolicyFactory for BestKnown {
             let _ = write!(text, ":map={file}");
         }
         text
+    }
+    fn check(&self, _kinds: &[InterfaceKind]) -> Result<(), PolicyError> {
+        if self.look <= DemandMeter::WINDOW {
+            return Ok(());
+        }
+        Err(PolicyError::InvalidQuantity {
+            policy: ENTRY.name,
+            parameter: "look",
+            message: format!("{} is longer than {}", self.look, DemandMeter::WINDOW),
+            hint: format!("the demand is that of the last {}", DemandMeter::WINDOW),
+        })
     }
     fn idle_reason(&self, kinds: &[InterfaceKind]) -> Option<String> {
         let missing = || {
@@ -297,5 +311,13 @@ mod tests {
         device.present = [true, true];
         assert_eq!(device.receive(0.8, 4), None, "it looks");
         assert_eq!(device.receive(0.8, 2), Some(Action::Close { path: 1 }));
+    }
+
+    #[test]
+    fn look_beyond_the_window_of_the_meter_is_refused() {
+        let check = |text: &str| text.parse::<PolicyConfig>().unwrap().check(&[Wifi, Lte]);
+        assert_eq!(check("best-known:look=20s"), Ok(()));
+        let error = check("best-known:look=21s").unwrap_err();
+        assert_eq!(error.to_string(), "`look` of `best-known`: 21s is longer than 20s");
     }
 }
