@@ -39,6 +39,7 @@ impl Video {
 #[derive(Debug)]
 pub struct Viewer {
     player: Player,
+    start: Instant,
     /// Time at which the viewer closes the video; no requests from then on.
     stop: Instant,
     /// Bytes of the pending response's header section that have not arrived.
@@ -52,16 +53,18 @@ pub struct Viewer {
 pub struct Sight {
     /// Playback time in the buffer.
     pub buffer: Duration,
-    /// Playback is stalled or has not begun.
+    /// The viewer waits for the first picture, or playback is stalled.
     pub waiting: bool,
     /// Total length of the stalls after playback had begun, a present one included.
     pub stalled: Duration,
     /// Bitrate of the segment in download, else of the last segment, else of the lowest level.
     pub bitrate: Bitrate,
-    /// Bytes of the segment in download that have not arrived.
+    /// Bytes of the segment in download that have not arrived; 0 once the viewer has left.
     pub missing: Bytes,
-    /// All segments have arrived.
-    pub fetched: bool,
+    /// The viewer has started the video.
+    pub opened: bool,
+    /// All segments have arrived, or the viewer has left.
+    pub done: bool,
 }
 
 impl Viewer {
@@ -70,7 +73,7 @@ impl Viewer {
         // HTTP/1.1 cannot cancel a response without closing the connection.
         let config = PlayerConfig { abandon: false, ..video.player.clone() };
         let player = Player::new(video.manifest.clone(), config, start);
-        Self { player, stop: stop.unwrap_or(Instant::MAX), header_left: 0, idle: true }
+        Self { player, start, stop: stop.unwrap_or(Instant::MAX), header_left: 0, idle: true }
     }
 
     /// The request to send at `now`; returned only once. `None` while a response is pending, while
@@ -109,14 +112,17 @@ impl Viewer {
 
     /// State of the player at `now`.
     pub fn sight(&self, now: Instant) -> Sight {
+        let (opened, left) = (now >= self.start, now >= self.stop);
+        let done = self.done(now);
         let now = now.min(self.stop);
         Sight {
             buffer: self.player.buffer(now),
-            waiting: self.player.stalled(now) || !self.player.started(),
+            waiting: opened && !left && (self.player.stalled(now) || !self.player.started()),
             stalled: self.player.stalled_time(now),
             bitrate: self.player.bitrate(),
-            missing: self.player.missing(),
-            fetched: self.player.fetched(),
+            missing: if left { Bytes::ZERO } else { self.player.missing() },
+            opened,
+            done,
         }
     }
 

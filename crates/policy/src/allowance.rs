@@ -45,7 +45,7 @@ const INTERVAL: Duration = Duration::from_millis(100);
 const INTERVAL_NEAR_CAP: Duration = Duration::from_millis(20);
 /// Savings, in seconds of the pace, that a backup path needs to become regular.
 const MIN_SAVINGS_S: f64 = 10.0;
-/// Time over which a peak of the rate is forgotten, in seconds.
+/// Time constant with which a peak of the rate decays, in seconds.
 const RATE_MEMORY_S: f64 = 2.0;
 /// Assumed round-trip time of a path that has none measured, in seconds.
 const DEFAULT_ROUND_TRIP_S: f64 = 0.2;
@@ -93,8 +93,7 @@ struct AllowancePolicy {
 /// Account of a path with an allowance.
 #[derive(Debug, Clone, Copy, Default)]
 struct LimitedPath {
-    /// The previous observation: time, remaining allowance and carried bytes.
-    previous: Option<(Instant, u64, u64)>,
+    previous: Option<Observation>,
     /// Bytes of the pace that the path has not carried; negative if it carried more.
     savings: f64,
     /// Recent peak of the rate, in bytes per second.
@@ -107,15 +106,27 @@ struct LimitedPath {
     left_at_close: Option<u64>,
 }
 
+/// A path with an allowance at one moment.
+#[derive(Debug, Clone, Copy)]
+struct Observation {
+    at: Instant,
+    /// Remaining allowance, in bytes.
+    left: u64,
+    /// Time until its renewal.
+    until_renewal: Option<Duration>,
+    /// Bytes carried since the start.
+    bytes: u64,
+}
+
 impl LimitedPath {
     /// Updates rate and savings from the byte counters.
     fn account(&mut self, now: Instant, path: &PathState, left: u64) {
-        let bytes = path.bytes();
-        let (then, left_before, bytes_before) =
-            self.previous.replace((now, left, bytes)).unwrap_or((now, left, bytes));
-        let span = now.since(then).as_secs_f64();
-        let carried = bytes.saturating_sub(bytes_before) as f64;
-        if left > left_before {
+        let until_renewal = path.allowance_until.map(|until| until.since(now));
+        let current = Observation { at: now, left, until_renewal, bytes: path.bytes() };
+        let before = self.previous.replace(current).unwrap_or(current);
+        let span = now.since(before.at).as_secs_f64();
+        let carried = current.bytes.saturating_sub(before.bytes) as f64;
+        if left > before.left || until_renewal > before.until_renewal {
             // The allowance was renewed: savings and debts end with the period.
             self.savings = 0.0;
         } else {
@@ -125,7 +136,7 @@ impl LimitedPath {
             self.rate = (carried / span).max(self.rate * (1.0 - (span / RATE_MEMORY_S).min(1.0)));
             self.peak_rate = self.peak_rate.max(self.rate);
         }
-        let pace = self.pace(then, path, left);
+        let pace = self.pace(before.at, path, left);
         self.savings = (self.savings + pace * span).min(left as f64);
         if path.allowance_until.is_none_or(|until| until <= now) {
             // Without a time of renewal there is no pace: all of the allowance may be used at once.

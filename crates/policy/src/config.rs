@@ -6,6 +6,7 @@ use core::fmt;
 use core::ops::Deref;
 use core::str::FromStr;
 use std::sync::Arc;
+use units::Duration;
 
 /// Parameters of a policy, from which the running [`Policy`] is built.
 ///
@@ -36,6 +37,13 @@ pub trait PolicyFactory: fmt::Debug + Send + Sync {
     fn idle_reason(&self, kinds: &[InterfaceKind]) -> Option<String> {
         let _ = kinds;
         None
+    }
+
+    /// Length of a video player's buffer up to which the policy hardly acts, if its segments have this
+    /// length.
+    fn insufficient_buffer(&self, segment: Duration) -> Duration {
+        let _ = segment;
+        Duration::ZERO
     }
 
     /// Builds the policy for a device with interfaces of these `kinds`, one per path.
@@ -74,7 +82,7 @@ pub trait PolicyFactory: fmt::Debug + Send + Sync {
 
 /// A policy with its parameters; cheap to clone.
 ///
-/// Parsed from its written form (`wifi-first`, `emtcp:mp-prio:0.4`, `when-needed:late=500ms`), or
+/// Parsed from its written form (`wifi-first`, `emtcp:mp-prio:0.4`, `when-needed:hold=1s`), or
 /// converted from any [`PolicyFactory`]: `PolicyConfig::from(WifiFirst)`. It dereferences to that
 /// factory. The default is [`NoPolicy`].
 #[derive(Debug, Clone)]

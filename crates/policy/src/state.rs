@@ -28,7 +28,7 @@ pub struct PathState {
     pub kind: InterfaceKind,
     /// Channel state as the driver observes it; `Idle` if it observes none.
     pub channel: Channel,
-    /// The interface has a link, so a subflow over it exists or can be opened.
+    /// The interface has a link, and the policy has not closed the path ([`Action::Close`]).
     pub up: bool,
     /// Bytes received on the interface since the start.
     pub bytes_down: u64,
@@ -38,7 +38,7 @@ pub struct PathState {
     pub rate_down: Bitrate,
     /// Send rate since the previous observation.
     pub rate_up: Bitrate,
-    /// Smoothed round-trip time of the subflow.
+    /// Smoothed round-trip time of the path; of several subflows see [`PathRoundTrip`](crate::PathRoundTrip).
     pub srtt: Option<Duration>,
     /// Bytes that the sender has assigned to this path and that have not arrived; 0 if unknown.
     pub queued: u64,

@@ -126,6 +126,15 @@ fn unused_allowance_may_be_used_later() {
 }
 
 #[test]
+fn unused_allowance_is_worthless_after_the_renewal() {
+    let mut model = Model::new("allowance", 10_000_000, 100, Duration::from_millis(50));
+    model.run(Duration::from_secs(100), 0.0, false);
+    model.run(Duration::from_secs(50), 1e6, false);
+    let carried = model.carried();
+    assert!((3_000_000..=6_000_000).contains(&carried), "{carried} B in half of the second period");
+}
+
+#[test]
 fn data_over_a_backup_is_charged_to_the_pace() {
     let mut model = Model::new("allowance", 10_000_000, 100, Duration::from_millis(50));
     model.run(Duration::from_secs(5), 1e6, true);

@@ -6,8 +6,9 @@ use crate::network::Path;
 use crate::world::World;
 use mptcp::PathId;
 use mptcp::scheduler::Offload;
-use policy::{Action, Channel, DeviceState, Ledger, PathState, Policy};
+use policy::{Action, Channel, DeviceState, Ledger, PathRoundTrip, PathState, Policy};
 use radio::JointActivity;
+use std::collections::BTreeMap;
 use tracing::{debug, info_span};
 use units::{Bytes, Duration, Energy, Instant};
 
@@ -34,6 +35,8 @@ struct PathObserver {
     /// Bytes with all headers at the last observation.
     wire_down: u64,
     wire_up: u64,
+    /// Round-trip time over the connections, by their index.
+    round_trip: PathRoundTrip<usize>,
     /// Account of the data allowance, if there is one.
     ledger: Option<Ledger>,
 }
@@ -44,6 +47,7 @@ impl PolicyDriver {
         let observer = |path: &crate::experiment::PathSpec| PathObserver {
             wire_down: 0,
             wire_up: 0,
+            round_trip: PathRoundTrip::default(),
             ledger: path.allowance.map(|plan| Ledger::new(plan, experiment.duration)),
         };
         Self {
@@ -90,7 +94,7 @@ impl PolicyDriver {
         let observers = self.paths.iter_mut().zip(&mut self.state.paths);
         for (i, (path, (observer, state))) in paths.iter_mut().zip(observers).enumerate() {
             observer.observe_path(now, span, path, state);
-            observe_subflows(connections, PathId(i as u8), state);
+            observer.observe_subflows(connections, PathId(i as u8), state);
         }
         let meters = paths.iter().map(|path| &path.meters[0]);
         let radios: Energy = meters.clone().map(radio::Meter::energy).sum();
@@ -172,16 +176,19 @@ impl PathObserver {
             (state.allowance_left, state.allowance_until) = (Some(left), Some(until));
         }
     }
-}
 
-/// Sums the windows and queues of a path's subflows over all connections.
-fn observe_subflows(connections: &mut [Connection], path: PathId, state: &mut PathState) {
-    (state.srtt, state.cwnd, state.queued) = (None, None, 0);
-    for connection in connections {
-        if let Some(info) = connection.sender().subflow(path).filter(|info| info.up) {
-            state.srtt = info.srtt.or(state.srtt);
-            state.cwnd = Some(state.cwnd.unwrap_or(0) + info.cwnd);
-            state.queued += info.in_flight + info.queued;
+    /// Sums the windows and queues of a path's subflows over all connections, and measures its
+    /// round-trip time.
+    fn observe_subflows(&mut self, connections: &mut [Connection], path: PathId, state: &mut PathState) {
+        (state.cwnd, state.queued) = (None, 0);
+        let mut round_trips = BTreeMap::new();
+        for (i, connection) in connections.iter_mut().enumerate() {
+            if let Some(info) = connection.sender().subflow(path).filter(|info| info.up) {
+                round_trips.extend(info.srtt.map(|srtt| (i, srtt)));
+                state.cwnd = Some(state.cwnd.unwrap_or(0) + info.cwnd);
+                state.queued += info.in_flight + info.queued;
+            }
         }
+        state.srtt = self.round_trip.observe(round_trips);
     }
 }

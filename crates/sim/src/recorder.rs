@@ -6,13 +6,17 @@ use crate::network::Network;
 use crate::series::Series;
 use crate::world::World;
 use mptcp::PathId;
+use policy::PathRoundTrip;
 use radio::JointActivity;
+use std::collections::BTreeMap;
 use units::{Instant, Power};
 
 #[derive(Debug)]
 pub(crate) struct Recorder {
     series: Series,
     paths: Vec<PathSample>,
+    /// Round-trip time of each path over the connections, by their index.
+    round_trips: Vec<PathRoundTrip<usize>>,
     connections: Vec<ConnectionSample>,
     joint: JointActivity,
     /// Power of the device while two or more radios are active.
@@ -43,6 +47,7 @@ impl Recorder {
         Self {
             series: Series::new(experiment),
             paths: vec![PathSample::default(); experiment.paths.len()],
+            round_trips: vec![PathRoundTrip::default(); experiment.paths.len()],
             connections: vec![ConnectionSample::default(); experiment.traffic.len()],
             joint: JointActivity::new(),
             joint_power: experiment.device.joint_power,
@@ -91,18 +96,19 @@ impl Recorder {
         let sample = PathSample { wire_down: path.wire_down, wire_up: path.wire_up, energy_j };
         let last = core::mem::replace(&mut self.paths[i], sample);
         let mbps = |bytes: u64| bytes as f64 * 8e-6 / seconds;
-        let (mut cwnd, mut srtt) = (0, 0.0);
-        for connection in connections {
+        let (mut cwnd, mut round_trips) = (0, BTreeMap::new());
+        for (nth, connection) in connections.iter_mut().enumerate() {
             if let Some(info) = connection.sender().subflow(PathId(i as u8)).filter(|info| info.up) {
                 cwnd += info.cwnd;
-                srtt = info.srtt.map_or(srtt, |rtt| rtt.as_secs_f64() * 1e3);
+                round_trips.extend(info.srtt.map(|srtt| (nth, srtt)));
             }
         }
+        let srtt = self.round_trips[i].observe(round_trips);
         row.extend([
             mbps(sample.wire_down - last.wire_down),
             mbps(sample.wire_up - last.wire_up),
             cwnd as f64 / 1e3,
-            srtt,
+            srtt.map_or(0.0, |srtt| srtt.as_secs_f64() * 1e3),
             queue as f64 / 1e3,
             (energy_j - last.energy_j) / seconds,
             energy_j,

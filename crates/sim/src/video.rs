@@ -9,18 +9,18 @@ use units::{Duration, Instant};
 use wire::Span;
 
 /// State of a device's videos for its policy at `now`: that of the unfinished video with the
-/// shortest buffer, and the stalls of all. `None` if there is no video.
+/// shortest buffer, and the stalls of all. `None` before the start of the first video.
 pub fn app_state(now: Instant, sights: impl Iterator<Item = Sight>) -> Option<AppState> {
     let mut stalled = Duration::ZERO;
-    let sights = sights.inspect(|sight| stalled += sight.stalled);
-    let sight = sights.min_by_key(|sight| (sight.fetched, sight.buffer))?;
+    let opened = sights.filter(|sight| sight.opened).inspect(|sight| stalled += sight.stalled);
+    let sight = opened.min_by_key(|sight| (sight.done, sight.buffer))?;
     Some(AppState {
         buffer: Some(sight.buffer),
         deadline: (!sight.waiting).then(|| now + sight.buffer),
         missing: Some(sight.missing),
         bitrate: Some(sight.bitrate),
         stalled: Some(stalled),
-        done: sight.fetched,
+        done: sight.done,
     })
 }
 

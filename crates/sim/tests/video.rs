@@ -6,7 +6,7 @@ use abr::{Manifest, PlayerConfig, Session, THROUGHPUT, Video};
 use std::sync::Arc;
 use support::{one_path, wifi_lte};
 use tandem_sim::{Experiment, Outcome, Protocol, run, run_recorded};
-use traffic::Kind;
+use traffic::{Kind, TrafficConfig};
 use units::{Bitrate, Bytes, Duration, Instant, Seed};
 
 /// A video of 15 segments of 2 s at the given bitrates.
@@ -154,4 +154,35 @@ fn delay_of_a_segment_is_its_download_time() {
     assert_eq!((connection.message, connection.delay.count), ("segment", 15));
     assert_eq!(connection.delay.max_s, downloads.max().map(Duration::as_secs_f64));
     assert!(connection.head_of_line.as_ref().unwrap().waited_share > 0.0);
+}
+
+#[test]
+fn qoe_ignores_viewers_before_their_start_and_after_their_stop() {
+    let mut video = video(&[0.5, 1.0]);
+    video.player.max_buffer = Duration::from_secs(10);
+    let mut experiment = wifi_lte(kind(video.clone()), 60);
+    experiment.device.policy = "qoe".parse().expect("a policy");
+    let lte_bytes = |experiment: &Experiment| run(experiment).paths[1].payload_down_bytes;
+    let alone = lte_bytes(&experiment);
+    let (start, stop) = (Instant::from_secs(90), Instant::from_millis(200));
+    let later = TrafficConfig { start, ..TrafficConfig::new(kind(video.clone())) };
+    let left = TrafficConfig { stop: Some(stop), ..TrafficConfig::new(kind(video)) };
+    for other in [later, left] {
+        experiment.traffic.truncate(1);
+        experiment.traffic.push(other);
+        let bytes = lte_bytes(&experiment);
+        assert!(bytes < alone + 200_000, "{bytes} B over LTE, {alone} B without the other viewer");
+    }
+}
+
+#[test]
+fn viewer_waits_only_between_its_start_and_its_stop() {
+    let mut experiment = one_path(3.0, 10, kind(video(&[4.0])), 6);
+    experiment.traffic[0].start = Instant::from_secs(2);
+    experiment.traffic[0].stop = Some(Instant::from_secs(4));
+    let outcome = run(&experiment);
+    let waiting = &outcome.series.column("connection1.waiting").expect("a recorded column").values;
+    let rows: Vec<usize> = (0..waiting.len()).filter(|&row| waiting[row] > 0.0).collect();
+    // The row at index 19 is that of 2 s; the first segment takes longer than 2 s.
+    assert_eq!(rows, (19..39).collect::<Vec<_>>());
 }

@@ -7,6 +7,7 @@ use linux::diag::{Diag, Filter, Subflow};
 use linux::mib::Mib;
 use linux::namespace::Namespace;
 use linux::socket::TcpInfo;
+use policy::PathRoundTrip;
 use sim::Experiment;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -19,18 +20,22 @@ pub(crate) struct SubflowMonitor {
     kernels: [Option<Diag>; 2],
     /// Namespace of a server that uses the kernel.
     server: Option<Namespace>,
-    /// Last known count of retransmissions of each subflow, by host and addresses.
-    retransmissions: BTreeMap<(usize, SocketAddr, SocketAddr), u64>,
+    /// Last known count of retransmissions of each subflow.
+    retransmissions: BTreeMap<SocketKey, u64>,
     paths: Vec<PathSample>,
     /// Subflows of the kernels of the device and of the server in the last sample.
     latest: [Vec<Subflow>; 2],
 }
 
-/// Sum of a path's subflows in the last sample.
-#[derive(Debug, Clone, Copy, Default)]
+/// Host, local and remote address of a socket.
+type SocketKey = (usize, SocketAddr, SocketAddr);
+
+/// A path's subflows in the last sample.
+#[derive(Debug, Clone, Default)]
 struct PathSample {
+    round_trip: PathRoundTrip<SocketKey>,
     srtt: Option<Duration>,
-    /// Congestion windows, in bytes.
+    /// Sum of the congestion windows, in bytes.
     cwnd: u64,
 }
 
@@ -56,7 +61,6 @@ impl SubflowMonitor {
 
     /// Takes a sample of all sockets.
     pub(crate) fn sample(&mut self, topology: &Topology) -> Result<(), Error> {
-        self.paths.fill(PathSample::default());
         let mut sockets = Vec::new();
         for (host, stack) in [topology.device_host(), topology.server_host()].into_iter().enumerate() {
             if let Some(diag) = &mut self.kernels[host] {
@@ -73,23 +77,27 @@ impl SubflowMonitor {
                 sockets.extend(stack.subflows().iter().map(|one| SocketSample::of_stack(host, one)));
             }
         }
+        let mut round_trips = vec![BTreeMap::new(); self.paths.len()];
+        self.paths.iter_mut().for_each(|path| path.cwnd = 0);
         for socket in sockets {
             let path = path_of(socket.device_address().ip()).filter(|&path| path < self.paths.len());
             let Some(path) = path else { continue };
             self.retransmissions.insert(socket.key(), socket.retransmissions);
-            let sample = &mut self.paths[path];
             // Only the data sender has a meaningful RTT and congestion window.
             if socket.sends {
-                sample.srtt = socket.srtt.or(sample.srtt);
-                sample.cwnd += socket.cwnd;
+                round_trips[path].extend(socket.srtt.map(|srtt| (socket.key(), srtt)));
+                self.paths[path].cwnd += socket.cwnd;
             }
+        }
+        for (path, round_trips) in self.paths.iter_mut().zip(round_trips) {
+            path.srtt = path.round_trip.observe(round_trips);
         }
         Ok(())
     }
 
     /// Segments retransmitted over a path, in both directions, by open and closed subflows.
     pub(crate) fn retransmissions(&self, path: usize) -> u64 {
-        let is_on_path = |(host, local, remote): &(usize, SocketAddr, SocketAddr)| {
+        let is_on_path = |(host, local, remote): &SocketKey| {
             let device = if *host == 0 { local } else { remote };
             path_of(device.ip()) == Some(path)
         };
@@ -161,7 +169,7 @@ impl SocketSample {
         }
     }
 
-    fn key(&self) -> (usize, SocketAddr, SocketAddr) {
+    fn key(&self) -> SocketKey {
         (self.host, self.local, self.remote)
     }
 

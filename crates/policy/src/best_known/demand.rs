@@ -2,7 +2,7 @@
 
 use crate::{DeviceState, PathState};
 use std::collections::VecDeque;
-use units::{Bitrate, Duration, Instant};
+use units::{Bitrate, Bytes, Duration, Instant};
 
 /// Bytes in an interval below which it counts as a pause: acknowledgements and probes.
 const MIN_BYTES: u64 = 1500;
@@ -24,17 +24,34 @@ pub struct Demand {
 /// Measures the demand over the last [`DemandMeter::WINDOW`].
 #[derive(Debug, Default)]
 pub struct DemandMeter {
-    /// Bytes over preferred and over costly paths in each interval since the first data, the latest
-    /// last.
-    intervals: VecDeque<[u64; 2]>,
+    /// Intervals since the first data, the latest last.
+    intervals: VecDeque<Interval>,
     /// Counters of the last sample.
     counters: Option<[u64; 2]>,
     last: Option<Instant>,
     is_video: bool,
 }
 
+/// Time between two samples.
+#[derive(Debug, Clone, Copy)]
+struct Interval {
+    length: Duration,
+    /// Bytes over preferred and over costly paths.
+    carried: [u64; 2],
+}
+
+impl Interval {
+    fn bytes(&self) -> u64 {
+        self.carried[0].saturating_add(self.carried[1])
+    }
+
+    fn is_active(&self) -> bool {
+        self.bytes() >= MIN_BYTES
+    }
+}
+
 impl DemandMeter {
-    /// Time between samples.
+    /// Minimum time between samples.
     pub const INTERVAL: Duration = Duration::from_millis(100);
     /// Length of the measured past.
     pub const WINDOW: Duration = Duration::from_secs(20);
@@ -46,7 +63,8 @@ impl DemandMeter {
 
     /// Reads the counters. A sample sooner than [`Self::INTERVAL`] after the last one has no effect.
     pub fn sample(&mut self, now: Instant, state: &DeviceState) {
-        if self.last.is_some_and(|last| now.since(last) < Self::INTERVAL) {
+        let length = self.last.map_or(Self::INTERVAL, |last| now.since(last));
+        if length < Self::INTERVAL {
             return;
         }
         self.last = Some(now);
@@ -54,39 +72,68 @@ impl DemandMeter {
         let counters = state.sums(PathState::bytes);
         let before = self.counters.replace(counters).unwrap_or(counters);
         let carried = [0, 1].map(|kind| counters[kind].saturating_sub(before[kind]));
-        if is_active(&carried) || !self.intervals.is_empty() {
-            self.intervals.push_back(carried);
+        let interval = Interval { length, carried };
+        if interval.is_active() || !self.intervals.is_empty() {
+            self.intervals.push_back(interval);
         }
-        if self.seen() > Self::WINDOW {
+        while self.intervals.front().is_some_and(|first| self.seen() - first.length >= Self::WINDOW) {
             self.intervals.pop_front();
         }
     }
 
     /// Time since the first data, at most the window and an interval.
     pub fn seen(&self) -> Duration {
-        Self::INTERVAL * self.intervals.len() as u64
+        total_length(self.intervals.iter())
     }
 
     /// The demand; `None` without any data in the window.
     pub fn demand(&self) -> Option<Demand> {
-        let active = self.intervals.iter().filter(|carried| is_active(carried));
-        let (count, bytes, costly_bytes) =
-            active.fold((0, 0, 0), |(count, bytes, costly_bytes), [preferred, costly]| {
-                (count + 1, bytes + preferred + costly, costly_bytes + costly)
-            });
-        if count == 0 {
+        let active = || self.intervals.iter().filter(|interval| interval.is_active());
+        let active_time = total_length(active());
+        if active_time.is_zero() {
             return None;
         }
-        let seconds = (Self::INTERVAL * count).as_secs_f64();
+        let bytes: u64 = active().map(Interval::bytes).sum();
+        let costly_bytes: u64 = active().map(|interval| interval.carried[1]).sum();
         Some(Demand {
-            activity: count as f64 / self.intervals.len() as f64,
-            rate: Bitrate::from_bps((bytes as f64 * 8.0 / seconds) as u64),
+            activity: active_time.as_secs_f64() / self.seen().as_secs_f64(),
+            rate: Bytes::new(bytes).per(active_time),
             costly_share: costly_bytes as f64 / bytes as f64,
             is_video: self.is_video,
         })
     }
 }
 
-fn is_active([preferred, costly]: &[u64; 2]) -> bool {
-    preferred.saturating_add(*costly) >= MIN_BYTES
+fn total_length<'a>(intervals: impl Iterator<Item = &'a Interval>) -> Duration {
+    intervals.fold(Duration::ZERO, |sum, interval| sum + interval.length)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::InterfaceKind::Wifi;
+
+    /// Samples a device each `interval` for 40 s; data flows at 8 Mbit/s in every second interval.
+    fn meter_of_half_activity(interval: Duration) -> DemandMeter {
+        let (mut meter, mut state) = (DemandMeter::new(), DeviceState::new(vec![PathState::new(Wifi)]));
+        let mut now = Instant::ZERO;
+        for i in 0..Duration::from_secs(40).as_nanos() / interval.as_nanos() {
+            meter.sample(now, &state);
+            now += interval;
+            state.paths[0].bytes_down += if i % 2 == 0 { interval.as_nanos() / 1000 } else { 0 };
+        }
+        meter
+    }
+
+    #[test]
+    fn demand_is_the_same_at_any_interval_between_samples() {
+        for ms in [100, 150, 300, 500] {
+            let meter = meter_of_half_activity(Duration::from_millis(ms));
+            let demand = meter.demand().expect("data has flowed");
+            assert!((demand.activity - 0.5).abs() < 0.02, "{} at {ms} ms", demand.activity);
+            assert_eq!(demand.rate, Bitrate::from_mbps(8.0), "at {ms} ms");
+            let seen = meter.seen();
+            assert!(seen >= DemandMeter::WINDOW && seen < DemandMeter::WINDOW + Duration::from_millis(ms));
+        }
+    }
 }

@@ -1,8 +1,9 @@
 //! `best-known`: the policy that a [`Map`] of measured cases names for these radios and this demand.
 //!
 //! It looks first: every path is regular, as with plain Multipath TCP, while it measures the demand.
-//! After `look` of data it follows the policy of the nearest case. It looks again after a pause as long
-//! as the meter's window, or once the rate has halved or doubled. Model: `docs/design/best-known.md`.
+//! `look` after the first data it follows the policy of the nearest case. It looks again after a pause
+//! as long as the meter's window, once the rate has halved or doubled, or when no path is up. Model:
+//! `docs/design/best-known.md`.
 
 mod demand;
 mod map;
@@ -12,7 +13,9 @@ pub use map::{MAP, Map, MapCase};
 
 use crate::registry::parameters;
 use crate::state::undivided;
-use crate::{Action, DeviceState, InterfaceKind, Policy, PolicyConfig, PolicyEntry, PolicyFactory};
+use crate::{
+    Action, DeviceState, InterfaceKind, Policy, PolicyConfig, PolicyEntry, PolicyError, PolicyFactory,
+};
 use core::fmt::Write as _;
 use quantities::{POSITIVE_TIME, Quantities as _};
 use schema::shape::{Key, Need, Shape};
@@ -30,7 +33,7 @@ pub(crate) const ENTRY: PolicyEntry = PolicyEntry {
                 name: "look",
                 shape: POSITIVE_TIME,
                 need: Need::Default("\"5s\""),
-                doc: "For `best-known`: time with data after which the demand is known.",
+                doc: "For `best-known`: time since the first data after which the demand is known, at most 20 s.",
                 example: "\"10s\"",
             },
             Key {
@@ -56,7 +59,7 @@ pub(crate) const ENTRY: PolicyEntry = PolicyEntry {
 /// The policy `best-known`.
 #[derive(Debug, Clone)]
 pub struct BestKnown {
-    /// Time with data after which the demand is known.
+    /// Time since the first data after which the demand is known; at most [`DemandMeter::WINDOW`].
     pub look: Duration,
     /// Name of the file of the map; `None` for the built-in map.
     pub file: Option<String>,
@@ -83,6 +86,17 @@ impl PolicyFactory for BestKnown {
             let _ = write!(text, ":map={file}");
         }
         text
+    }
+    fn check(&self, _kinds: &[InterfaceKind]) -> Result<(), PolicyError> {
+        if self.look <= DemandMeter::WINDOW {
+            return Ok(());
+        }
+        Err(PolicyError::InvalidQuantity {
+            policy: ENTRY.name,
+            parameter: "look",
+            message: format!("{} is longer than {}", self.look, DemandMeter::WINDOW),
+            hint: format!("the demand is that of the last {}", DemandMeter::WINDOW),
+        })
     }
     fn idle_reason(&self, kinds: &[InterfaceKind]) -> Option<String> {
         let missing = || {
@@ -129,15 +143,39 @@ struct Followed {
     demand: Demand,
 }
 
+impl Followed {
+    /// Whether its demand has ended or changed, or no path is left.
+    fn is_over(&self, demand: Option<Demand>, state: &DeviceState) -> bool {
+        let factor = |now: Demand| now.rate.as_bps() as f64 / self.demand.rate.as_bps() as f64;
+        let is_other = demand.is_none_or(|now| !(0.5..=2.0).contains(&factor(now)));
+        is_other || !state.paths.iter().any(|path| path.up)
+    }
+}
+
 impl BestKnownPolicy {
     fn look_again(&mut self, state: &DeviceState, actions: &mut Vec<Action>) {
         debug!("looking at the demand again");
         self.followed = None;
         self.meter = DemandMeter::new();
         // The policy may have closed paths, or marked them.
-        let up = state.paths.iter().enumerate().filter(|(_, path)| path.up);
-        actions.extend(up.map(|(path, _)| Action::Open { path }));
+        actions.extend((0..state.paths.len()).map(|path| Action::Open { path }));
         state.mark_costly(false, actions);
+    }
+
+    /// Follows the policy of the nearest case once the demand is known.
+    fn follow_nearest_case(&mut self, state: &DeviceState) {
+        let up = state.paths.iter().filter(|path| path.up);
+        let kinds_up: Vec<InterfaceKind> = up.map(|path| path.kind).collect();
+        if !self.map.has_case(&kinds_up) {
+            // The cases hold for two radios, and demand over one of them has another costly share.
+            self.meter = DemandMeter::new();
+        } else if self.meter.seen() >= self.look
+            && let Some(demand) = self.meter.demand()
+            && let Some(case) = self.map.nearest(&kinds_up, &demand)
+        {
+            debug!(?demand, policy = %case.policy, "the demand is known");
+            self.followed = Some(Followed { policy: case.policy.build(&self.kinds), demand });
+        }
     }
 }
 
@@ -145,18 +183,11 @@ impl Policy for BestKnownPolicy {
     fn observe(&mut self, now: Instant, state: &DeviceState, actions: &mut Vec<Action>) {
         self.meter.sample(now, state);
         let demand = self.meter.demand();
-        let is_over = |followed: &Followed| {
-            let factor = |now: &Demand| now.rate.as_bps() as f64 / followed.demand.rate.as_bps() as f64;
-            demand.is_none_or(|now| !(0.5..=2.0).contains(&factor(&now)))
-        };
-        if self.followed.as_ref().is_some_and(is_over) {
+        if self.followed.as_ref().is_some_and(|followed| followed.is_over(demand, state)) {
             self.look_again(state, actions);
         }
-        if let Some(demand) = demand.filter(|_| self.meter.seen() >= self.look && self.followed.is_none())
-            && let Some(case) = self.map.nearest(&self.kinds, &demand)
-        {
-            debug!(?demand, policy = %case.policy, "the demand is known");
-            self.followed = Some(Followed { policy: case.policy.build(&self.kinds), demand });
+        if self.followed.is_none() {
+            self.follow_nearest_case(state);
         }
         if let Some(followed) = &mut self.followed {
             followed.policy.observe(now, state, actions);
@@ -178,11 +209,16 @@ mod tests {
     struct Device {
         policy: Box<dyn Policy>,
         state: DeviceState,
+        /// Paths with a link.
+        present: [bool; 2],
+        /// Paths that the policy has not closed.
+        wanted: [bool; 2],
         now: Instant,
     }
 
     impl Device {
-        fn new() -> Self {
+        /// A device that follows `slow_policy` near 1 Mbit/s, and `none` near 10 Mbit/s.
+        fn new(slow_policy: &str) -> Self {
             let case = |mbps, policy: &str| MapCase {
                 preferred: Wifi,
                 costly: Lte,
@@ -194,34 +230,46 @@ mod tests {
                 },
                 policy: policy.parse().unwrap(),
             };
-            let map = Arc::new(Map { cases: vec![case(1.0, "wifi-first"), case(10.0, "none")] });
+            let map = Arc::new(Map { cases: vec![case(1.0, slow_policy), case(10.0, "none")] });
             let policy = BestKnown { map, ..BestKnown::default() }.build(&[Wifi, Lte]);
             let paths = vec![PathState::new(Wifi), PathState::new(Lte)];
-            Self { policy, state: DeviceState::new(paths), now: Instant::ZERO }
+            let state = DeviceState::new(paths);
+            Self { policy, state, present: [true; 2], wanted: [true; 2], now: Instant::ZERO }
         }
 
-        /// Receives at a rate over Wi-Fi; returns the last action on LTE.
+        /// Receives at a rate over Wi-Fi if it is up; returns the last action on LTE.
         fn receive(&mut self, mbps: f64, seconds: u64) -> Option<Action> {
             let mut last = None;
             for _ in 0..seconds * 10 {
                 self.now += DemandMeter::INTERVAL;
-                self.state.paths[0].bytes_down += (mbps * 12_500.0) as u64;
+                for (path, state) in self.state.paths.iter_mut().enumerate() {
+                    state.up = self.present[path] && self.wanted[path];
+                }
+                let wifi = &mut self.state.paths[0];
+                wifi.bytes_down += if wifi.up { (mbps * 12_500.0) as u64 } else { 0 };
                 let mut actions = Vec::new();
                 self.policy.observe(self.now, &self.state, &mut actions);
                 for action in actions {
-                    if let Action::SetBackup { path, backup } = action {
-                        self.state.paths[path].backup = backup;
-                    }
+                    self.apply(&action);
                     last = Some(action);
                 }
             }
             last
         }
+
+        fn apply(&mut self, action: &Action) {
+            match *action {
+                Action::SetBackup { path, backup } => self.state.paths[path].backup = backup,
+                Action::Open { path } => self.wanted[path] = true,
+                Action::Close { path } => self.wanted[path] = false,
+                _ => {}
+            }
+        }
     }
 
     #[test]
     fn it_looks_then_follows_the_nearest_case_until_the_demand_changes() {
-        let mut device = Device::new();
+        let mut device = Device::new("wifi-first");
         let backup = |backup| Some(Action::SetBackup { path: 1, backup });
         assert_eq!(device.receive(0.8, 4), None, "it looks");
         assert_eq!(device.receive(0.8, 4), backup(true), "the slow case");
@@ -232,8 +280,44 @@ mod tests {
 
     #[test]
     fn pause_ends_what_was_known() {
-        let mut device = Device::new();
+        let mut device = Device::new("wifi-first");
         assert_eq!(device.receive(0.8, 6), Some(Action::SetBackup { path: 1, backup: true }));
         assert_eq!(device.receive(0.0, 25), Some(Action::SetBackup { path: 1, backup: false }));
+    }
+
+    #[test]
+    fn changed_demand_reopens_closed_path() {
+        let mut device = Device::new("wifi-only");
+        device.receive(0.8, 6);
+        assert_eq!(device.wanted, [true, false]);
+        device.receive(9.0, 30);
+        assert_eq!(device.wanted, [true, true]);
+    }
+
+    #[test]
+    fn loss_of_the_last_path_reopens_closed_path_at_once() {
+        let mut device = Device::new("wifi-only");
+        device.receive(0.8, 6);
+        device.present[0] = false;
+        device.receive(0.8, 1);
+        assert_eq!(device.wanted, [true, true]);
+    }
+
+    #[test]
+    fn policy_for_two_radios_is_not_followed_over_one() {
+        let mut device = Device::new("wifi-only");
+        device.present = [true, false];
+        assert_eq!(device.receive(0.8, 30), None);
+        device.present = [true, true];
+        assert_eq!(device.receive(0.8, 4), None, "it looks");
+        assert_eq!(device.receive(0.8, 2), Some(Action::Close { path: 1 }));
+    }
+
+    #[test]
+    fn look_beyond_the_window_of_the_meter_is_refused() {
+        let check = |text: &str| text.parse::<PolicyConfig>().unwrap().check(&[Wifi, Lte]);
+        assert_eq!(check("best-known:look=20s"), Ok(()));
+        let error = check("best-known:look=21s").unwrap_err();
+        assert_eq!(error.to_string(), "`look` of `best-known`: 21s is longer than 20s");
     }
 }

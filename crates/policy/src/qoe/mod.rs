@@ -98,6 +98,10 @@ impl PolicyFactory for Qoe {
     fn idle_reason(&self, kinds: &[InterfaceKind]) -> Option<String> {
         undivided(kinds)
     }
+    fn insufficient_buffer(&self, segment: Duration) -> Duration {
+        // A player requests a segment once the buffer has room for it.
+        self.rescue + segment
+    }
     fn build(&self, kinds: &[InterfaceKind]) -> Box<dyn Policy> {
         Box::new(QoePolicy::new(*self, kinds))
     }

@@ -54,6 +54,8 @@ struct Regular {
 #[derive(Debug, Clone, Copy)]
 struct Trial {
     since: Instant,
+    /// Estimated demand at its start, in bytes per second.
+    demand: f64,
     /// Longest queue, and bytes over costly and over all paths.
     peak_queue: f64,
     costly_bytes: f64,
@@ -75,8 +77,8 @@ impl Rates {
 }
 
 impl Trial {
-    fn new(since: Instant) -> Self {
-        Self { since, peak_queue: 0.0, costly_bytes: 0.0, total_bytes: 0.0 }
+    fn new(since: Instant, demand: f64) -> Self {
+        Self { since, demand, peak_queue: 0.0, costly_bytes: 0.0, total_bytes: 0.0 }
     }
 }
 
@@ -149,15 +151,20 @@ impl WhenNeededPolicy {
         let held = self.queue.bytes();
         self.changed = Some(now);
         debug!(queue = held, demand = self.queue.demand(), "costly paths become regular");
-        self.regular =
-            Some(Regular { is_probe: held == 0.0, since: now, held, helped: false, trial: Trial::new(now) });
+        self.regular = Some(Regular {
+            is_probe: held == 0.0,
+            since: now,
+            held,
+            helped: false,
+            trial: Trial::new(now, self.queue.demand()),
+        });
     }
 
     /// Makes costly paths backup once the preferred paths need half of the deadline for the queue, or
     /// if costly paths do not shorten it.
     fn consider_backup(&mut self, now: Instant, mut regular: Regular, rates: &Rates) {
         let WhenNeeded { deadline, hold, memory, slack, .. } = self.parameters;
-        let Trial { since, peak_queue, costly_bytes, total_bytes } = regular.trial;
+        let Trial { since, demand, peak_queue, costly_bytes, total_bytes } = regular.trial;
         let trial_s = now.since(since).as_secs_f64();
         let is_over = now.since(since) >= hold;
         let tolerance = slack * self.queue.demand() * trial_s;
@@ -166,6 +173,12 @@ impl WhenNeededPolicy {
         let left = self.preferred_bytes(deadline / 2);
         // A reset will tell a silent path from a silent application.
         if rates.preferred == 0.0 && !self.stuck_paths.are_reset() {
+            return;
+        }
+        // A probe lasts as long as it raises the demand.
+        if is_over && regular.is_probe && self.queue.demand() > (1.0 + slack) * demand {
+            regular.trial = Trial::new(now, self.queue.demand());
+            self.regular = Some(regular);
             return;
         }
         if self.queue.bytes() <= paid_soon + left && (is_over || !regular.is_probe) {
@@ -185,7 +198,7 @@ impl WhenNeededPolicy {
             return;
         }
         regular.helped |= used;
-        regular.trial = Trial::new(now);
+        regular.trial = Trial::new(now, self.queue.demand());
         self.regular = Some(regular);
     }
 
@@ -215,7 +228,7 @@ impl WhenNeededPolicy {
         regular.trial.total_bytes += rates.total() * seconds;
         if !preferred_up {
             // The trial begins once a preferred path could take over.
-            regular.trial = Trial::new(now);
+            regular.trial = Trial::new(now, self.queue.demand());
         } else if shows {
             let regular = *regular;
             self.consider_backup(now, regular, rates);
