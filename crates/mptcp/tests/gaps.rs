@@ -52,6 +52,24 @@ fn ranges_of_a_subflow_are_bounded() {
 }
 
 #[test]
+fn bytes_that_a_subflow_has_do_not_come_again_under_another_mapping() {
+    // Only the last bytes of the segment are new to the subflow.
+    for new in [0, 10] {
+        let (mut pair, mut segment) = after_data(Config::default());
+        let len = u64::from(segment.payload.len);
+        segment.seq += new as u32;
+        let mapping = segment.dss.as_mut().and_then(|dss| dss.mapping.as_mut()).expect("a mapping");
+        mapping.dsn += len;
+        mapping.ssn += new as u32;
+        segment.payload = Span::new(10_000, len as u32);
+        pair.ends[SERVER].handle_segment(pair.now, PathId(0), segment);
+        pair.run_until(Instant::from_secs(2));
+        let received = pair.ends[SERVER].received_pieces();
+        assert_eq!((pair.read[SERVER], received), (10_000, usize::from(new > 0)), "{new} new bytes");
+    }
+}
+
+#[test]
 fn pieces_beyond_a_gap_are_bounded_by_a_window_of_small_segments() {
     let config = Config { recv_buffer: 536 * 2000, ..Config::default() };
     let (_, pieces) = send_tiny(config, |n| n, |n| 10_001 + 2 * n);

@@ -273,13 +273,34 @@ impl<P: Payload> Endpoint<P> {
             return self.data_receiver.accept(offset, payload);
         }
         if let Some(map) = mapped {
-            return self.place_mapped(i, offset, map.data + (offset - map.subflow), payload);
+            if self.subflows[i].receiver().is_new(offset, offset + payload.len() as u64) {
+                return self.place_mapped(i, offset, map.data + (offset - map.subflow), payload);
+            }
+            return self.place_new_part(i, offset, &payload, &map);
         }
         let placed = self.place_by_kept_mappings(i, offset, payload);
         if placed {
             self.deliver_verified(now, i);
         }
         placed
+    }
+
+    /// Places the part of `payload` that the subflow has not received before, which includes data that
+    /// waits for a mapping. The first mapping of a byte counts (RFC 8684, section 3.3.1).
+    #[inline(never)]
+    fn place_new_part(&mut self, i: usize, offset: u64, payload: &P, map: &Mapped) -> bool {
+        let end = offset + payload.len() as u64;
+        let covered =
+            Mapped { subflow: offset, data: map.data + (offset - map.subflow), len: end - offset, ..*map };
+        if !self.deliver_unmapped(i, &covered) {
+            // The subflow is reset.
+            return true;
+        }
+        let missing = self.subflows[i].receiver().missing(offset, end);
+        missing.into_iter().all(|(from, to)| {
+            let part = payload.slice((from - offset) as usize, (to - offset) as usize);
+            self.place_mapped(i, from, covered.data + (from - offset), part)
+        })
     }
 
     /// Inserts payload at `offset` of subflow `i` into the stream at `data`. With `subflow_order` it

@@ -161,6 +161,12 @@ impl Receiver {
         Arrival::InOrder { filled }
     }
 
+    /// Whether no byte of `[from, to)` was received before.
+    #[inline]
+    pub(crate) fn is_new(&self, from: u64, to: u64) -> bool {
+        from >= self.next && self.ranges.iter().all(|&(left, right)| to <= left || right <= from)
+    }
+
     /// The parts of `[from, to)` not received yet.
     pub(crate) fn missing(&self, from: u64, to: u64) -> Vec<(u64, u64)> {
         let mut missing = vec![(from.max(self.next), to)];
