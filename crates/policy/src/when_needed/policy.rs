@@ -171,8 +171,10 @@ impl WhenNeededPolicy {
         let used = costly_bytes > tolerance;
         let paid_soon = (rates.total() - self.queue.demand()).max(0.0) * REACTION.as_secs_f64();
         let left = self.preferred_bytes(deadline / 2);
-        // A reset will tell a silent path from a silent application.
-        if rates.preferred == 0.0 && !self.stuck_paths.are_reset() {
+        let is_expired = regular.is_probe && now.since(regular.since) >= memory;
+        // A reset will tell a silent path from a silent application. A probe ends all the same: its
+        // sender may leave the preferred paths unused.
+        if !is_expired && rates.preferred == 0.0 && !self.stuck_paths.are_reset() {
             return;
         }
         // A probe lasts as long as it raises the demand.
@@ -186,7 +188,7 @@ impl WhenNeededPolicy {
             self.make_backup(now, used || !regular.is_probe, regular.is_probe);
             return;
         }
-        if !is_over {
+        if !is_over && !is_expired {
             return;
         }
         let demand_met = total_bytes >= self.queue.served_rate(slack) * trial_s;
