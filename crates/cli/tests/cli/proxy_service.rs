@@ -22,7 +22,7 @@ fn proxy_reports_its_state_to_the_service_manager() {
     receive_until("RELOADING=1\nMONOTONIC_USEC=");
     receive_until("READY=1");
     proxy.signal("TERM");
-    receive_until("STOPPING=1\nEXTEND_TIMEOUT_USEC=40000000");
+    receive_until("STOPPING=1\nEXTEND_TIMEOUT_USEC=20000000");
     proxy.await_end();
 }
 

@@ -199,7 +199,7 @@ fn stopped_comparison_has_finished_runs_of_all_cases() {
 
 /// A file that arrives with some seeds only.
 const FILE: &str = r#"
-    duration = "13s"
+    duration = "13.3s"
     [[path]]
     name = "wifi"
     radio = "huang2012.wifi"
@@ -228,13 +228,13 @@ fn difference_over_some_of_the_runs_tells_their_number() {
     let downloads = file_downloads(["0.02", "0.022"], 8);
     let completion = metric(&downloads, "connection1_completion_s");
     let counts = [0, 1].map(|case| downloads.values(completion, case).len());
-    assert_eq!((counts, downloads.pairs(completion, 1).len()), ([6, 3], 3));
+    assert_eq!((counts, downloads.pairs(completion, 1).len()), ([5, 4], 4));
     let notes = downloads.differences().pop().unwrap().notes;
-    let note = "`loss=0.022`, completion: difference over the 3 of 8 seeds with a value in both cases.";
+    let note = "`loss=0.022`, completion: difference over the 4 of 8 seeds with a value in both cases.";
     assert!(notes.iter().any(|one| one == note), "{notes:?}");
     assert!(!notes.iter().any(|note| note.contains("goodput")), "{notes:?}");
     let figures = &downloads.to_json()["cases"][1]["figures"];
-    assert_eq!(figures["connection1_completion_s"]["difference_percent"]["pairs"], 3);
+    assert_eq!(figures["connection1_completion_s"]["difference_percent"]["pairs"], 4);
     assert_eq!(figures["goodput_mbps"]["difference_percent"]["pairs"], 8);
 }
 
