@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 import tandem_mptcp as tm
@@ -69,6 +70,8 @@ except KeyboardInterrupt:
     run = subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE, text=True)
     assert run.stdout is not None
     assert run.stdout.readline() == "steps\n"
+    # The step begins after the line is printed.
+    time.sleep(1)
     run.send_signal(signal.SIGINT)
     try:
         # The whole step would take minutes.
