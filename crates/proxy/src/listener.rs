@@ -280,7 +280,8 @@ impl Opened {
 fn socket_options(listen: &Listen, congestion: Option<&str>) -> Options {
     Options {
         congestion: congestion.map(str::to_owned),
-        // Accepted sockets inherit most of these options. Relayed data is already coalesced.
+        // Accepted sockets inherit these options, but a TCP connection at an MPTCP listener does not
+        // inherit `notsent_lowat`. Relayed data is already coalesced.
         no_delay: true,
         notsent_lowat: Some(NOTSENT_LOWAT_BYTES),
         // The kernel doubles the value.
@@ -315,8 +316,6 @@ async fn accept(
     loop {
         match listener.accept().await {
             Ok(client) => {
-                // A TCP connection at an MPTCP listener does not inherit it.
-                socket::set_notsent_lowat(&client.0, NOTSENT_LOWAT_BYTES);
                 let config = config.map_or_else(|| shared.config(), Arc::clone);
                 on_accept(&shared, config, listen, client);
             }

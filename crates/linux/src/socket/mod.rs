@@ -279,7 +279,9 @@ fn open_socket(address: SocketAddr, protocol: Protocol, options: &Options) -> Re
             .map_err(|error| Error::system(format!("bind a socket to {device}"), error))?;
     }
     if let Some(bytes) = options.notsent_lowat {
-        set_notsent_lowat(&socket, bytes);
+        // Kernels before 6.9 support this for TCP only. Without it more data waits in the kernel.
+        let bytes = bytes.min(i32::MAX as u32) as i32;
+        _ = option::set_number(&socket, libc::SOL_TCP, libc::TCP_NOTSENT_LOWAT, bytes);
     }
     if let Some(mark) = options.mark {
         option::set_number(&socket, libc::SOL_SOCKET, libc::SO_MARK, mark.cast_signed())
@@ -289,12 +291,6 @@ fn open_socket(address: SocketAddr, protocol: Protocol, options: &Options) -> Re
         sockopt::set_tcp_nodelay(&socket, true).map_err(|error| Error::system("set TCP_NODELAY", error))?;
     }
     Ok(socket)
-}
-
-/// Limits the unsent bytes in the kernel (`TCP_NOTSENT_LOWAT`, tcp(7)). Kernels before 6.9 support this
-/// for TCP only; without it more data waits in the kernel.
-pub fn set_notsent_lowat(socket: impl AsFd, bytes: u32) {
-    _ = option::set_number(socket, libc::SOL_TCP, libc::TCP_NOTSENT_LOWAT, bytes.min(i32::MAX as u32) as i32);
 }
 
 fn explain_open_error(error: Errno) -> Error {

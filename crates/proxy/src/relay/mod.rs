@@ -9,7 +9,6 @@ mod pipe;
 mod write_gate;
 
 use crate::counters::ByteCounters;
-use crate::listener::NOTSENT_LOWAT_BYTES;
 use crate::stream::{RECORD_BYTES, Stream};
 pub(crate) use close::{Linger, close_after_response, lingering_close};
 use core::future::poll_fn;
@@ -41,8 +40,6 @@ pub(crate) struct Flow {
     limit: Option<u64>,
     /// Length of the next splice, in bytes.
     splice_len: usize,
-    /// The receiver's socket takes unsent bytes beyond the limit.
-    is_unlimited: bool,
     /// Bytes that the receiver's socket accepted.
     pub(crate) moved: u64,
     /// The sender has reached end of stream.
@@ -105,7 +102,6 @@ impl Flow {
             written: 0,
             limit: None,
             splice_len: INITIAL_SPLICE_BYTES,
-            is_unlimited: false,
             moved: 0,
             ended: false,
             done: false,
@@ -246,8 +242,6 @@ impl Flow {
         let splice_len =
             self.limit.map_or(self.splice_len, |limit| limit.min(self.splice_len as u64) as usize);
         let splice_len = allowance.map_or(splice_len, |allowance| splice_len.min(allowance));
-        let room = if self.is_unlimited { MAX_SPLICE_BYTES } else { room(to) };
-        let splice_len = splice_len.min(room.max(MIN_SPLICE_BYTES));
         let got = match from.try_io(Interest::READABLE, || pipe.fill(from, splice_len)) {
             Ok(got) => got,
             Err(error) => {
@@ -277,8 +271,6 @@ impl Flow {
             }
         }
         self.count(gone, bytes);
-        // Before Linux 6.9 a multipath socket has no limit.
-        self.is_unlimited |= room == 0 && gone == got;
         self.splice_len = if gone < got {
             (self.splice_len / 2).max(MIN_SPLICE_BYTES)
         } else if got == splice_len {
@@ -294,13 +286,6 @@ impl Flow {
         self.moved += count as u64;
         bytes.add(count as u64);
     }
-}
-
-/// Bytes that the receiver's socket takes before it has its limit of unsent ones. More would have to
-/// wait in memory.
-fn room(to: &TcpStream) -> usize {
-    let unsent = socket::unsent(to).unwrap_or(0);
-    u64::from(NOTSENT_LOWAT_BYTES).saturating_sub(unsent) as usize
 }
 
 /// Relays one flow to its end, without an idle timeout.

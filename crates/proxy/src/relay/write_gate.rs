@@ -7,7 +7,7 @@
 use core::future::poll_fn;
 use core::pin::Pin;
 use core::task::{Context, Poll};
-use linux::socket::{self, SubflowInfo, TcpInfo, TcpState};
+use linux::socket::{self, SubflowInfo, TcpInfo};
 use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep_until};
@@ -93,8 +93,7 @@ impl WriteGate {
                 self.state = State::Disabled;
                 return Poll::Ready(None);
             };
-            let subflows: Vec<_> = subflows.into_iter().filter(can_send).collect();
-            if subflows.len() <= 1 {
+            if subflows.len() == 1 {
                 self.state = State::SingleSubflow(now + SINGLE_SUBFLOW_RECHECK);
                 return Poll::Ready(None);
             }
@@ -116,11 +115,6 @@ impl WriteGate {
     pub(crate) async fn wait(&mut self, to: &TcpStream, moved: u64, ahead: Duration) {
         poll_fn(|context| self.poll(to, moved, ahead, context)).await;
     }
-}
-
-/// Whether the subflow can send data: a pending join has no round trip yet, and a huge pacing rate.
-const fn can_send(subflow: &SubflowInfo) -> bool {
-    matches!(subflow.tcp.state, TcpState::Established | TcpState::CloseWait)
 }
 
 /// Bytes to write now; `None` keeps the gate closed.
@@ -162,7 +156,6 @@ mod tests {
             pacing_rate,
             not_sent,
             last_data_sent_ms,
-            state: TcpState::Established,
             min_rtt_us: 40_000,
             mss: 1000,
             ..TcpInfo::default()
