@@ -24,7 +24,7 @@ fn address(path: u8) -> IpAddr {
     [10, 0, path, 1].into()
 }
 
-/// A host whose interfaces are usable, and the far ends of their wires.
+/// A host with usable interfaces, and the far ends of their wires.
 fn host(interfaces: u8, limits: Limits, observer: Option<Observer>) -> (RunningHost, Vec<Tun>) {
     let interface = |path| Interface { addresses: vec![address(path)], mtu: 1500 };
     let (prepared, far) = PreparedHost::new(HostConfig {

@@ -104,7 +104,7 @@ fn port_of_an_ended_subflow_opens_a_new_connection() {
     assert_eq!(answers(&mut stack), 1, "a SYN/ACK");
 }
 
-/// A server whose application has read nothing of a connection that has ended, and the connection.
+/// A server with unread data of a connection that has ended, and the connection.
 fn server_with_unread_data(limits: Limits) -> (Network, ConnectionId) {
     let mut network = Network::new(false, 1, limits);
     network.stacks[SERVER].listen(PORT, Config::default());

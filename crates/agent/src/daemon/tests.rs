@@ -10,14 +10,22 @@ fn config(more: &str) -> Config {
     Config::parse("agent.toml", text.as_bytes(), &|_| Ok(String::new())).expect("a valid configuration")
 }
 
-/// Creates an interface with an address.
-fn set_up_interface(name: &str, address: [u8; 4]) -> Result<(Tun, u32), Error> {
+/// Creates an interface with an address that several may have.
+fn set_up_interface(name: &str) -> Result<(Tun, u32), Error> {
     let tun = Tun::create(name)?;
     let mut route = Route::open()?;
     let index = route.link(name)?.index;
     route.set_up(index, true)?;
-    route.add_address(index, address.into(), 32)?;
+    route.add_address(index, [10, 1, 0, 2].into(), 32)?;
     Ok((tun, index))
+}
+
+/// Runs `work` with a folder, in a network namespace of its own with Multipath TCP.
+fn in_namespace(work: impl FnOnce(&Path) -> Result<(), Error> + Send) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let namespace = Namespace::create().expect("a network namespace");
+    let enabled = || work(folder.path());
+    namespace.run(enabled).expect("the agent runs");
 }
 
 fn open_agent(folder: &Path, config: Config) -> Result<Agent, Error> {
@@ -26,8 +34,7 @@ fn open_agent(folder: &Path, config: Config) -> Result<Agent, Error> {
 }
 
 fn reload_without_listing(folder: &Path, more: &str) -> Result<(), Error> {
-    linux::sysctl::write("net.mptcp.enabled", "1")?;
-    let _wlan = set_up_interface("wlan0", [10, 1, 0, 2])?;
+    let _wlan = set_up_interface("wlan0")?;
     let mut agent = open_agent(folder, config(""))?;
     agent.sample(agent.clock.now());
     let endpoints = PathManager::open()?.endpoints()?;
@@ -49,16 +56,13 @@ fn reload_without_listing(folder: &Path, more: &str) -> Result<(), Error> {
 #[ignore = "needs root"]
 fn needs_root_reload_changes_nothing_while_the_kernel_cannot_be_listed() {
     for more in ["", "[[connection]]\nremote = ':443'\npolicy = 'none'\n"] {
-        let folder = tempfile::tempdir().expect("a folder");
-        let namespace = Namespace::create().expect("a network namespace");
-        namespace.run(|| reload_without_listing(folder.path(), more)).expect("the agent runs");
+        in_namespace(|folder| reload_without_listing(folder, more));
     }
 }
 
 fn share_an_address(folder: &Path) -> Result<(), Error> {
-    linux::sysctl::write("net.mptcp.enabled", "1")?;
-    let (_wlan, wlan_index) = set_up_interface("wlan0", [10, 1, 0, 2])?;
-    let (_lte, _) = set_up_interface("lte0", [10, 1, 0, 2])?;
+    let (_wlan, wlan_index) = set_up_interface("wlan0")?;
+    let (_lte, _) = set_up_interface("lte0")?;
     let text = "policy = 'wifi-first'\n[[interface]]\nmatch = 'lte0'\nkind = 'lte'\n\
         [[interface]]\nmatch = 'wlan0'\nkind = 'wifi'\n";
     let config = Config::parse("agent.toml", text.as_bytes(), &|_| Ok(String::new()));
@@ -75,14 +79,11 @@ fn share_an_address(folder: &Path) -> Result<(), Error> {
 #[test]
 #[ignore = "needs root"]
 fn needs_root_address_of_two_interfaces_has_one_steady_endpoint() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let namespace = Namespace::create().expect("a network namespace");
-    namespace.run(|| share_an_address(folder.path())).expect("the agent runs");
+    in_namespace(share_an_address);
 }
 
 fn reload_at_the_cap(folder: &Path) -> Result<(), Error> {
-    linux::sysctl::write("net.mptcp.enabled", "1")?;
-    let _wlan = set_up_interface("wlan0", [10, 1, 0, 2])?;
+    let _wlan = set_up_interface("wlan0")?;
     let limited = |data: &str| config(&format!("allowance = {{ data = '{data}', per = 'month' }}\n"));
     let mut agent = open_agent(folder, limited("30MB"))?;
     let allowance = agent.config.interfaces[0].allowance.expect("it was given");
@@ -98,18 +99,15 @@ fn reload_at_the_cap(folder: &Path) -> Result<(), Error> {
 #[test]
 #[ignore = "needs root"]
 fn needs_root_reload_leaves_an_interface_stopped_for_its_allowance() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let namespace = Namespace::create().expect("a network namespace");
-    namespace.run(|| reload_at_the_cap(folder.path())).expect("the agent runs");
+    in_namespace(reload_at_the_cap);
 }
 
 fn replace_an_interface(folder: &Path) -> Result<(), Error> {
-    linux::sysctl::write("net.mptcp.enabled", "1")?;
     let text = "policy = 'wifi-first'\n[[interface]]\nmatch = 'enx*'\nkind = 'ethernet'\n";
     let config = Config::parse("agent.toml", text.as_bytes(), &|_| Ok(String::new()));
     let mut agent = open_agent(folder, config.expect("a valid configuration"))?;
     for name in ["enx1", "enx2", "enx3"] {
-        let (_tun, index) = set_up_interface(name, [10, 1, 0, 2])?;
+        let (_tun, index) = set_up_interface(name)?;
         agent.list_all()?;
         agent.sample(agent.clock.now());
         let names: Vec<&str> = agent.paths.iter().map(|path| &*path.name).collect();
@@ -123,14 +121,11 @@ fn replace_an_interface(folder: &Path) -> Result<(), Error> {
 #[test]
 #[ignore = "needs root"]
 fn needs_root_new_interface_takes_the_place_of_an_absent_one() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let namespace = Namespace::create().expect("a network namespace");
-    namespace.run(|| replace_an_interface(folder.path())).expect("the agent runs");
+    in_namespace(replace_an_interface);
 }
 
 fn reload_without_rules(folder: &Path) -> Result<(), Error> {
-    linux::sysctl::write("net.mptcp.enabled", "1")?;
-    let _wlan = set_up_interface("wlan0", [10, 1, 0, 2])?;
+    let _wlan = set_up_interface("wlan0")?;
     let rules = "[[connection]]\nremote = ':443'\npolicy = 'none'\n";
     let mut agent = open_agent(folder, config(rules))?;
     agent.sample(agent.clock.now());
@@ -147,7 +142,5 @@ fn reload_without_rules(folder: &Path) -> Result<(), Error> {
 #[test]
 #[ignore = "needs root"]
 fn needs_root_agent_without_rules_controls_no_new_connections() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let namespace = Namespace::create().expect("a network namespace");
-    namespace.run(|| reload_without_rules(folder.path())).expect("the agent runs");
+    in_namespace(reload_without_rules);
 }

@@ -12,11 +12,15 @@ pub(super) async fn serve(client: &mut Client) -> Option<Connected> {
     client.log_context.front = "socks5";
     handle(client).await.unwrap_or_else(|error| {
         if error.kind() == ErrorKind::InvalidData {
-            client.log_context.outcome = Outcome::Failed("bad request");
-            Counters::count(&client.counters().bad_requests);
+            note_bad_request(client);
         }
         None
     })
+}
+
+fn note_bad_request(client: &mut Client) {
+    client.log_context.outcome = Outcome::Failed("bad request");
+    Counters::count(&client.counters().bad_requests);
 }
 
 async fn handle(client: &mut Client) -> io::Result<Option<Connected>> {
@@ -41,8 +45,7 @@ async fn handle(client: &mut Client) -> io::Result<Option<Connected>> {
     }
     let request = match read(client, socks5::parse_request).await {
         Err(error) if error.kind() == ErrorKind::InvalidData => {
-            client.log_context.outcome = Outcome::Failed("bad request");
-            Counters::count(&client.counters().bad_requests);
+            note_bad_request(client);
             client.write(&socks5::encode_reply(Reply::ConnectError, None)).await?;
             return close(client).await;
         }

@@ -52,7 +52,7 @@ pub struct HostConfig {
     pub observer: Option<Observer>,
 }
 
-/// A host whose thread does not run.
+/// A host without a running thread.
 pub struct PreparedHost {
     config: HostConfig,
     devices: Vec<Tun>,

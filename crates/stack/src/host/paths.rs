@@ -42,7 +42,7 @@ struct Client {
     remote: SocketAddr,
     /// The only interface of the connection.
     only: Option<usize>,
-    /// Interfaces whose subflow was refused for good, or lost its options (RFC 8684, section 3.6).
+    /// Interfaces that the peer refused for good, or that lost options (RFC 8684, section 3.6).
     refused: BTreeSet<usize>,
 }
 
@@ -140,7 +140,7 @@ impl LocalPaths {
         self.rejoins.iter().map(|&(at, ..)| at).min()
     }
 
-    /// Opens the subflows again whose time has come.
+    /// Opens the subflows again that are due.
     pub(super) fn rejoin(&mut self, now: Instant, stack: &mut Stack) {
         for (_, id, interface) in self.rejoins.extract_if(.., |&mut (at, ..)| at <= now) {
             if let Some(client) = self.clients.get(&id) {

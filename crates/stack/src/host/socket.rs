@@ -9,7 +9,7 @@ use std::io::{self, ErrorKind};
 use std::sync::{Arc, Condvar};
 use units::Duration;
 
-/// What a thread waits for.
+/// Event that a thread waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Interest {
     /// Data, the end of the stream, or a failure.
