@@ -89,6 +89,10 @@ impl UsageStore {
     /// Counts a counter reading of an interface for its rule.
     pub fn count(&mut self, rule: &InterfaceRule, name: &str, reading: CounterReading) {
         let carried = self.file.counters.record(name, reading);
+        if carried.is_none() {
+            // A crash before the first save would lose what the interface carried.
+            self.saved = None;
+        }
         if rule.allowance.is_none() {
             return;
         }
@@ -380,6 +384,19 @@ mod tests {
         count(&mut device, &rule_of("x*"), "x0");
         device.boot("fourth", NOW + 1200);
         assert_eq!(known(&device)[0], (false, true));
+    }
+
+    #[test]
+    fn counters_of_a_new_interface_are_saved_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Rc::new(Store::lock(&folder.path().join("state")).unwrap());
+        let mut usage = UsageStore::open("boot", Zone::default(), Some(store), (NOW, 50)).unwrap();
+        let saves = [("wwan0", 10, true), ("wwan0", 20, false), ("wwan1", 5, true), ("wwan1", 6, false)];
+        for (nth, (name, bytes, saved)) in saves.into_iter().enumerate() {
+            usage.count(&rule(), name, reading(if name == "wwan0" { 3 } else { 4 }, bytes));
+            let now = Instant::ZERO + Duration::from_secs(nth as u64);
+            assert_eq!(usage.save(now, false).is_some(), saved, "after {nth} s");
+        }
     }
 
     #[test]

@@ -3,7 +3,6 @@
 use super::{Warning, names, single_path};
 use link::Delay;
 use sim::{Experiment, Hop, PathSpec};
-use traffic::Kind;
 
 pub(super) fn check(experiment: &Experiment, warnings: &mut Vec<Warning>) {
     let backups: Vec<&str> =
@@ -36,21 +35,6 @@ pub(super) fn check(experiment: &Experiment, warnings: &mut Vec<Warning>) {
             warnings.push(Warning::new(
                 format!("the cell `{}` has no effect: no path joins it", cell.name),
                 format!("add `cell = \"{}\"` to a direction of a path, or remove the cell", cell.name),
-            ));
-        }
-    }
-    for (index, traffic) in experiment.traffic.iter().enumerate() {
-        if let Kind::Video(video) = &traffic.kind
-            && video.manifest.bitrates().len() == 1
-            && video.player.rule.name() != abr::BOLA.name
-        {
-            warnings.push(Warning::new(
-                format!(
-                    "`traffic.{}.rule = \"{}\"` has no effect: the video has one bitrate",
-                    index + 1,
-                    video.player.rule.name()
-                ),
-                "give the video several bitrates, or remove `rule`",
             ));
         }
     }

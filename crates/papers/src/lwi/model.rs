@@ -133,7 +133,7 @@ pub fn video(clip: Clip, calibration: &Calibration) -> Video {
         startup: calibration.startup,
         resume: calibration.resume,
         abandon: false,
-        // With one bitrate the rule has no effect.
+        // This rule requests segments while the buffer has room; BOLA would wait.
         ..PlayerConfig::new(THROUGHPUT)
     };
     // The proxy requests each segment from the server over a persistent connection.

@@ -81,16 +81,23 @@ fn needs_root_viewer_leaving_during_a_response_is_no_failure() {
 #[test]
 #[ignore = "needs root"]
 fn needs_root_policy_qoe_uses_the_player_state() {
-    let device = "[device]\npolicy = 'qoe'\n[[path]]\nname = 'wifi'";
+    let device = "[device]\npolicy = { name = 'qoe', margin = '3s', rescue = '1s' }\n[[path]]\nname = 'wifi'";
     let text = SCENARIO.replace("[[path]]\nname = 'wifi'", device).replacen("'8Mbps'", "'40Mbps'", 1);
     let text = text.replace("duration = '4s'", "duration = '10s'").replace("'6s'", "'12s'");
+    // BOLA would keep a smaller buffer.
+    let text = text + "rule = 'throughput'\n";
     let outcome = run_on_kernel(&text);
     let simulated = sim::run(&scenario(&text).experiment);
     for outcome in [&outcome, &simulated] {
         assert!(session(outcome).complete, "{:?}", session(outcome));
-        // The policy uses LTE until the buffer holds 4 s, then only Wi-Fi.
-        assert!(outcome.device.policy_changes >= 1);
-        let [wifi, lte] = [0, 1].map(|path| outcome.paths[path].payload_down_bytes);
-        assert!(lte * 4 < wifi, "{wifi} bytes over Wi-Fi, {lte} over LTE");
+        let column = |name| &outcome.series.columns.iter().find(|one| one.name == name).unwrap().values;
+        let filled = column("connection1.buffer_s").iter().position(|&buffer| buffer >= 3.0).unwrap();
+        // LTE carries data until the buffer holds the margin. What was under way by then arrives within
+        // half a second.
+        let bytes = |rows: &[f64]| rows.iter().sum::<f64>() * outcome.series.interval_s * 1e6 / 8.0;
+        let (before, after) = column("lte.rate_down_mbps").split_at(filled + 5);
+        let (before, after) = (bytes(before), bytes(after));
+        assert!(before > 100_000.0, "{before} bytes over LTE while the buffer filled");
+        assert!(after < 20_000.0, "{after} bytes over LTE with a full buffer");
     }
 }

@@ -49,6 +49,11 @@ fn full_disk_neither_ends_the_agent_nor_loses_the_usage() {
         net.configure("wifi-first", "allowance = { data = '2GB', per = 'month' }");
         let mut agent = net.agent(&[])?;
         net.until_endpoints(&[("10.1.0.2", false), ("10.2.0.2", true)])?;
+        // The counters from which the usage is found again.
+        let stored = net.place.path().join("state/allowances.json");
+        until("the counters are stored", || {
+            Ok(fs::read_to_string(&stored).is_ok_and(|text| text.contains("lte0")))
+        })?;
         disk.fill();
         let wifi = |up| {
             net.device.run(|| {
