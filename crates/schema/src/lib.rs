@@ -10,6 +10,7 @@
 pub mod diagnostic;
 mod json_schema;
 mod key_path;
+mod log_filter;
 pub mod markdown;
 pub mod node;
 pub mod read;
@@ -22,6 +23,7 @@ pub mod value_type;
 pub use diagnostic::{Diagnostic, Invalid, Place, Problems, Source};
 pub use json_schema::{json_schema, json_schema_one_or_several};
 pub use key_path::key_at;
+pub use log_filter::LOG_FILTER;
 pub use node::{Fields, Node, Value};
 pub use removed::removed_key_hint;
 pub use suggest::suggest;

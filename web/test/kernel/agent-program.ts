@@ -1,6 +1,7 @@
 /**
  * Program on the device of the test bed: plays a video in Chromium beside `tandem agent` with the
  * policy `qoe`, three times, attacks the agent's port from other pages, and prints the results as JSON.
+ * While the buffer fills, chance divides the data between the paths, so the margin is small.
  */
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
@@ -25,7 +26,7 @@ const socket = join(folder, 'agent.sock');
 await writeFile(join(folder, 'token'), TOKEN);
 await writeFile(
   join(folder, 'agent.toml'),
-  `policy = "qoe"
+  `policy = "qoe:margin=3s:rescue=1s"
 state = "${folder}/state"
 [[interface]]
 match = "wifi"

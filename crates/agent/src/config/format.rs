@@ -72,7 +72,7 @@ pub(super) static AGENT: Table = Table {
         },
         Key {
             name: "log",
-            shape: Text,
+            shape: schema::LOG_FILTER,
             need: Default("\"info\""),
             doc: "the log level: error, warn, info, debug or trace, optionally per module",
             example: "\"info,tandem_agent::endpoints=debug\"",

@@ -17,7 +17,6 @@ use schema::{Diagnostic, Problems};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use tracing::level_filters::LevelFilter;
 use units::Duration;
 
 /// Commented example with every key, printed by `tandem agent example-config`.
@@ -153,17 +152,6 @@ impl Config {
     }
 }
 
-/// True for a log level, or a module with its level.
-fn is_log_directive(text: &str) -> bool {
-    let (module, level) = text.split_once('=').unwrap_or(("tandem", text));
-    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b':' | b'-');
-    // An empty text would be a level, too.
-    !module.is_empty()
-        && module.bytes().all(is_name)
-        && !level.is_empty()
-        && level.parse::<LevelFilter>().is_ok()
-}
-
 struct Reader<'a, 'p> {
     problems: &'a mut Problems<'p>,
     files: &'a dyn Fn(&str) -> Result<String, String>,
@@ -213,7 +201,7 @@ impl Reader<'_, '_> {
             players: root.fields("players").and_then(|fields| self.players(fields)),
             state: path(Some(root), "state"),
             zone: self.zone(root),
-            log: self.log(root),
+            log: root.custom("log").unwrap_or_else(|| "info".to_owned()),
             remarks,
         }
     }
@@ -358,16 +346,6 @@ impl Reader<'_, '_> {
                 .hint("`timedatectl` shows the zone of this host; zones need the package tzdata");
             Zone::default()
         })
-    }
-
-    fn log(&mut self, root: &Fields) -> String {
-        let text = root.text("log").unwrap_or("info");
-        if let Some(part) = text.split(',').map(str::trim).find(|part| !is_log_directive(part)) {
-            self.problems
-                .add(root.span("log"), format!("invalid log filter `{}`", schema::read::clip(part)))
-                .expected("error, warn, info, debug or trace, or a list with levels of modules such as `info,tandem_agent::endpoints=debug`");
-        }
-        text.to_owned()
     }
 
     fn allowance(&mut self, fields: &Fields) -> Option<Allowance> {

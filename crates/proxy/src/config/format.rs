@@ -113,7 +113,7 @@ pub(super) static PROXY: Table = Table {
         },
         Key {
             name: "log",
-            shape: Text,
+            shape: schema::LOG_FILTER,
             need: Default("\"info\""),
             doc: "level of the diagnostic log: error, warn, info, debug or trace, optionally per module",
             example: "\"warn\"",

@@ -108,7 +108,7 @@ impl Reader<'_, '_> {
             config.socket = fields.text("socket").map(PathBuf::from);
             config.metrics = self.metrics(fields);
         }
-        root.text("log").unwrap_or("info").clone_into(&mut config.log);
+        config.log = root.custom("log").unwrap_or(config.log);
         config.certificate_files = std::mem::take(&mut self.certificate_files);
         if self.problems.found.is_empty() {
             self.open(root, &config);

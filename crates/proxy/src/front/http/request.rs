@@ -79,7 +79,8 @@ pub fn read_as(pseudonym: &str, buffer: &[u8], max_len: usize) -> Result<Option<
         length: skip + head.length,
         destination: Destination { host: crate::destination::Host::Name(String::new()), port: 0 },
         kind: RequestKind::Tunnel,
-        keep_alive: !hop.close && (minor == 1 || hop.keep_alive),
+        // RFC 9112, section 9.3: no persistent connection with an HTTP/1.0 client.
+        keep_alive: !hop.close && minor == 1,
         is_http10: minor == 0,
         credential: authorization.and_then(Credential::from_basic),
         via: via(&head),
@@ -107,11 +108,20 @@ pub fn read_as(pseudonym: &str, buffer: &[u8], max_len: usize) -> Result<Option<
     if host.is_some_and(|host| !means(host, &request.destination, Some(80))) {
         return Err(ParseError::bad_request("Host differs from the request target"));
     }
+    let hops_left = if method == b"OPTIONS" { max_forwards(&head)? } else { None };
+    if hops_left == Some(0) {
+        return Err(ParseError { status: 405, reason: "the proxy itself has no OPTIONS" });
+    }
     let body = framing.unwrap_or(Framing::Empty);
     let mut out = encode_request_line(method, path, head.length + 64);
     out.extend_from_slice(request.destination.authority(80).as_bytes());
     out.extend_from_slice(b"\r\n");
-    hop.pass(&head, &[b"host"], &mut out);
+    if let Some(hops) = hops_left {
+        out.extend_from_slice(format!("Max-Forwards: {}\r\n", hops - 1).as_bytes());
+        hop.pass(&head, &[b"host", b"max-forwards"], &mut out);
+    } else {
+        hop.pass(&head, &[b"host"], &mut out);
+    }
     if body == Framing::Chunked {
         out.extend_from_slice(b"Transfer-Encoding: chunked\r\n");
     }
@@ -131,6 +141,14 @@ fn via(head: &Head<'_>) -> String {
         via.push_str(&String::from_utf8_lossy(value));
     }
     via
+}
+
+/// Number of proxies that may still forward the request (RFC 9110, section 7.6.2).
+fn max_forwards(head: &Head<'_>) -> Result<Option<u64>, ParseError> {
+    const INVALID: ParseError = ParseError::bad_request("invalid Max-Forwards");
+    let Some(value) = head.one("max-forwards").map_err(|()| INVALID)? else { return Ok(None) };
+    let digits = std::str::from_utf8(value).ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
+    digits.and_then(|text| text.parse().ok()).map(Some).ok_or(INVALID)
 }
 
 /// Method, target and minor version.

@@ -32,6 +32,19 @@ fn request_is_forwarded_in_origin_form() {
 }
 
 #[test]
+fn options_request_goes_no_further_than_max_forwards() {
+    let with = |method: &str, value: &str| {
+        format!("{method} http://a/ HTTP/1.1\r\nHost: a\r\nMax-Forwards: {value}\r\n\r\n")
+    };
+    assert!(on(&with("OPTIONS", "10")).contains("\r\nMax-Forwards: 9\r\n"));
+    assert!(on(&with("GET", "0")).contains("\r\nMax-Forwards: 0\r\n"), "it holds for OPTIONS and TRACE alone");
+    assert_eq!(parse(&with("OPTIONS", "0")).unwrap_err().status, 405);
+    for wrong in ["", "-1", "+1", "1, 1", "18446744073709551616"] {
+        assert_eq!(refused(&with("OPTIONS", wrong)), "invalid Max-Forwards", "{wrong}");
+    }
+}
+
+#[test]
 fn connect_requests_a_tunnel() {
     let one = parse("CONNECT [2001:db8::1]:443 HTTP/1.1\r\nHost: [2001:db8::1]:443\r\n\r\nhello").unwrap();
     assert_eq!(one.kind, RequestKind::Tunnel);
@@ -190,7 +203,7 @@ fn persistence_depends_on_version_and_connection_field() {
         parse(&format!("GET http://a/ HTTP/{version}\r\nHost: a\r\n{fields}\r\n")).unwrap().keep_alive
     };
     assert!(persists("1.1", "") && !persists("1.1", "Connection: close\r\n") && !persists("1.0", ""));
-    assert!(persists("1.0", "Connection: keep-alive\r\n") && !persists("1.1", "Connection: a, CLOSE\r\n"));
+    assert!(!persists("1.0", "Connection: keep-alive\r\n") && !persists("1.1", "Connection: a, CLOSE\r\n"));
 }
 
 #[test]

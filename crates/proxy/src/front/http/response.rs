@@ -63,12 +63,7 @@ fn read_strictly(
         None => Framing::UntilClose,
     };
     // An HTTP/1.0 client receives decoded chunks, delimited by the end of the connection.
-    let client_persists = keep_alive
-        && match body {
-            Framing::UntilClose => false,
-            Framing::Chunked => !is_http10,
-            Framing::Empty | Framing::Length(_) => true,
-        };
+    let client_persists = keep_alive && !is_http10 && body != Framing::UntilClose;
     let mut out = Vec::with_capacity(head.length + 64);
     out.extend_from_slice(b"HTTP/1.1");
     out.extend_from_slice(format!(" {status} ").as_bytes());
@@ -79,11 +74,8 @@ fn read_strictly(
         out.extend_from_slice(b"Transfer-Encoding: chunked\r\n");
     }
     out.extend_from_slice(format!("Via: 1.{minor} {PSEUDONYM}\r\n").as_bytes());
-    if status >= 200 {
-        let option = if client_persists { "keep-alive" } else { "close" };
-        if !client_persists || is_http10 {
-            out.extend_from_slice(format!("Connection: {option}\r\n").as_bytes());
-        }
+    if status >= 200 && !client_persists {
+        out.extend_from_slice(b"Connection: close\r\n");
     }
     out.extend_from_slice(b"\r\n");
     Ok(Some(Response {
