@@ -22,10 +22,11 @@ pub(super) struct InterfaceState {
     pub(super) radio: Option<Radio>,
     /// Last counters, with the interface index they belong to.
     last_counters: Option<(u32, LinkStats)>,
-    /// Bytes since the first reading, and since the previous sample.
+    /// Bytes since the first reading.
     pub(super) down: u64,
     pub(super) up: u64,
-    pub(super) delta: (u64, u64),
+    /// Bytes since the previous sample, down and up.
+    pub(super) delta: [u64; 2],
     pub(super) rate_down: Bitrate,
     pub(super) rate_up: Bitrate,
     /// State of the allowance.
@@ -44,7 +45,7 @@ impl InterfaceState {
             last_counters: None,
             down: 0,
             up: 0,
-            delta: (0, 0),
+            delta: [0; 2],
             rate_down: Bitrate::ZERO,
             rate_up: Bitrate::ZERO,
             cap: CapGate::default(),
@@ -55,21 +56,21 @@ impl InterfaceState {
 
     /// Records a counter reading; `None` while the interface is absent.
     pub(super) fn record_sample(&mut self, seen: Option<(u32, LinkStats)>, span: Duration) {
-        self.delta = (0, 0);
+        self.delta = [0; 2];
         if let Some((index, now)) = seen {
             self.delta = match self.last_counters {
                 Some((before, last)) if before == index => {
-                    (increment(last.rx_bytes, now.rx_bytes), increment(last.tx_bytes, now.tx_bytes))
+                    [increment(last.rx_bytes, now.rx_bytes), increment(last.tx_bytes, now.tx_bytes)]
                 }
                 // Traffic before the first reading does not count.
-                None => (0, 0),
+                None => [0; 2],
                 // New interface.
-                Some(_) => (now.rx_bytes, now.tx_bytes),
+                Some(_) => [now.rx_bytes, now.tx_bytes],
             };
             self.last_counters = seen;
         }
-        self.down += self.delta.0;
-        self.up += self.delta.1;
+        self.down += self.delta[0];
+        self.up += self.delta[1];
         let mean = |rate: Bitrate, bytes: u64| {
             let now = units::Bytes::new(bytes).per(span).as_bps() as f64;
             let weight = span.as_secs_f64() / RATE_WINDOW.max(span).as_secs_f64();
@@ -78,19 +79,14 @@ impl InterfaceState {
             Bitrate::from_bps(if mean < 8.0 { 0 } else { mean as u64 })
         };
         if !span.is_zero() {
-            self.rate_down = mean(self.rate_down, self.delta.0);
-            self.rate_up = mean(self.rate_up, self.delta.1);
+            self.rate_down = mean(self.rate_down, self.delta[0]);
+            self.rate_up = mean(self.rate_up, self.delta[1]);
         }
     }
 
     /// Takes over the counters of an interface that was renamed, and keeps its index.
     pub(super) fn adopt_counters(&mut self, other: &mut Self) {
         self.last_counters = other.last_counters.take();
-    }
-
-    /// Bytes of both directions since the previous sample.
-    pub(super) fn sampled_bytes(&self) -> u64 {
-        self.delta.0 + self.delta.1
     }
 
     /// Last counter reading.
@@ -100,9 +96,8 @@ impl InterfaceState {
     }
 
     /// Passes the last sample to the radio model.
-    pub(super) fn update_radio(&mut self, now: Instant, total: u64, paths: u64, elsewhere: f64) {
-        let carried =
-            Carried { down: self.delta.0, up: self.delta.1, total, paths, backup: self.backup_flag.backup };
+    pub(super) fn update_radio(&mut self, now: Instant, total: [u64; 2], paths: u64, elsewhere: [f64; 2]) {
+        let carried = Carried { bytes: self.delta, total, paths, backup: self.backup_flag.backup };
         if let Some(radio) = &mut self.radio {
             radio.update(now, &carried, elsewhere);
         }

@@ -86,7 +86,7 @@ impl Agent {
             round_trip_ms: srtt.map(|srtt| srtt.as_secs_f64() * 1e3),
             link: self.link_state(nth).to_owned(),
             backup: path.backup_flag.backup,
-            channel: if path.delta.0 > 0 { "rx" } else { "idle" }.to_owned(),
+            channel: if path.delta[0] > 0 { "rx" } else { "idle" }.to_owned(),
             addresses: one.addresses.iter().flatten().map(ToString::to_string).collect(),
             down_mbps: path.rate_down.as_mbps(),
             up_mbps: path.rate_up.as_mbps(),

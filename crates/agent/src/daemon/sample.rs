@@ -87,16 +87,19 @@ impl Agent {
         if self.failures.check(now, "read the counters", read).is_none() {
             self.reopen_route();
         }
-        let total: u64 = self.paths.iter().map(InterfaceState::sampled_bytes).sum();
+        let total = self.paths.iter().fold([0; 2], |sum: [u64; 2], path| {
+            [sum[0] + path.delta[0], sum[1] + path.delta[1]]
+        });
         let up = self.host.managed().iter().filter(|one| one.is_up()).count() as u64;
-        let costs: Vec<Option<f64>> =
+        let costs: Vec<Option<[f64; 2]>> =
             self.paths.iter().map(|path| path.radio.as_ref().map(Radio::marginal)).collect();
         for (nth, path) in self.paths.iter_mut().enumerate() {
             let others = costs.iter().enumerate().filter(|(other, _)| *other != nth);
             let others = others.filter_map(|(_, cost)| *cost);
-            path.update_radio(now, total, up, others.reduce(f64::min).unwrap_or(0.0));
+            let cheapest = others.reduce(|a, b| [a[0].min(b[0]), a[1].min(b[1])]);
+            path.update_radio(now, total, up, cheapest.unwrap_or_default());
         }
-        total > 0
+        total != [0; 2]
     }
 
     /// Passes the counters of a renamed interface on to its new name.

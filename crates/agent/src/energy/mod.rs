@@ -17,15 +17,16 @@ pub struct Radio {
     ledger: SwitchingLedger,
 }
 
-/// Traffic of one interface since the previous sample.
+/// The order of quantities that have one value for each direction.
+pub const DIRECTIONS: [Direction; 2] = [Direction::Down, Direction::Up];
+
+/// Traffic of one interface since the previous sample, in [`DIRECTIONS`].
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Carried {
-    /// Bytes received.
-    pub down: u64,
-    /// Bytes sent.
-    pub up: u64,
-    /// Bytes of all interfaces, both directions.
-    pub total: u64,
+    /// Bytes of the interface.
+    pub bytes: [u64; 2],
+    /// Bytes of all interfaces.
+    pub total: [u64; 2],
     /// Number of interfaces that are up.
     pub paths: u64,
     /// The interface is marked as backup.
@@ -41,7 +42,7 @@ pub struct Carried {
 /// saved = t * (b + a * rate moved) - (drawn in t) - moved * a elsewhere,
 ///
 /// t is the time as backup with traffic on the device, b the active power of the profile, a its
-/// marginal energy. A radio that never returns to idle saves little and may lose.
+/// marginal energy in the direction of the bytes. A radio that never returns to idle saves little and may lose.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Balance {
     /// Number of switches to backup.
@@ -67,9 +68,9 @@ impl Radio {
     }
 
     /// Adds the traffic up to `now`. `elsewhere` is the marginal energy of the cheapest other
-    /// interface, in joules per megabit.
-    pub fn update(&mut self, now: Instant, carried: &Carried, elsewhere: f64) {
-        for (direction, mut bytes) in [(Direction::Down, carried.down), (Direction::Up, carried.up)] {
+    /// interface in [`DIRECTIONS`], in joules per megabit.
+    pub fn update(&mut self, now: Instant, carried: &Carried, elsewhere: [f64; 2]) {
+        for (direction, mut bytes) in DIRECTIONS.into_iter().zip(carried.bytes) {
             while bytes > 0 {
                 let part = u32::try_from(bytes).unwrap_or(u32::MAX);
                 self.meter.on_packet(now, direction, part);
@@ -109,9 +110,9 @@ impl Radio {
         self.meter.profile().energy_per_mbit_carried(up, down)
     }
 
-    /// Marginal energy of one more megabit while active, in joules.
-    pub fn marginal(&self) -> f64 {
-        self.meter.profile().marginal(Direction::Down).as_watts()
+    /// Marginal energy of one more megabit while active in [`DIRECTIONS`], in joules.
+    pub fn marginal(&self) -> [f64; 2] {
+        DIRECTIONS.map(|direction| self.meter.profile().marginal(direction).as_watts())
     }
 
     /// Switching balance of the last minute.
@@ -131,7 +132,14 @@ impl SwitchingLedger {
         self.parts.back().map(|(at, _)| *at)
     }
 
-    fn record(&mut self, now: Instant, span: Duration, carried: &Carried, meter: &Meter, elsewhere: f64) {
+    fn record(
+        &mut self,
+        now: Instant,
+        span: Duration,
+        carried: &Carried,
+        meter: &Meter,
+        elsewhere: [f64; 2],
+    ) {
         let drawn = meter.breakdown();
         let tail = (drawn.promotion + drawn.tail).as_joules();
         let awake = drawn.total().as_joules() - drawn.idle.as_joules();
@@ -145,12 +153,14 @@ impl SwitchingLedger {
         if carried.backup {
             // The tail counts even without traffic on the device.
             part.saved_j -= awake - awake_before;
-            let moved = (carried.total / carried.paths.max(1)).saturating_sub(carried.down + carried.up);
-            if carried.total > 0 {
-                let moved = Bytes::new(moved).as_mbit();
+            if carried.total != [0; 2] {
                 let profile = meter.profile();
                 part.saved_j += profile.active.as_watts() * span.as_secs_f64();
-                part.saved_j += moved * (profile.marginal(Direction::Down).as_watts() - elsewhere);
+                for (nth, direction) in DIRECTIONS.into_iter().enumerate() {
+                    let share = carried.total[nth] / carried.paths.max(1);
+                    let moved = Bytes::new(share.saturating_sub(carried.bytes[nth])).as_mbit();
+                    part.saved_j += moved * (profile.marginal(direction).as_watts() - elsewhere[nth]);
+                }
             }
         }
         let length = WINDOW.as_nanos() / WINDOW_PARTS;
