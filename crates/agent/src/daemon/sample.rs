@@ -87,9 +87,10 @@ impl Agent {
         if self.failures.check(now, "read the counters", read).is_none() {
             self.reopen_route();
         }
-        let total = self.paths.iter().fold([0; 2], |sum: [u64; 2], path| {
-            [sum[0] + path.delta[0], sum[1] + path.delta[1]]
-        });
+        let total = self
+            .paths
+            .iter()
+            .fold([0; 2], |sum: [u64; 2], path| [sum[0] + path.delta[0], sum[1] + path.delta[1]]);
         let up = self.host.managed().iter().filter(|one| one.is_up()).count() as u64;
         let costs: Vec<Option<[f64; 2]>> =
             self.paths.iter().map(|path| path.radio.as_ref().map(Radio::marginal)).collect();

@@ -147,7 +147,8 @@ fn via(head: &Head<'_>) -> String {
 fn max_forwards(head: &Head<'_>) -> Result<Option<u64>, ParseError> {
     const INVALID: ParseError = ParseError::bad_request("invalid Max-Forwards");
     let Some(value) = head.one("max-forwards").map_err(|()| INVALID)? else { return Ok(None) };
-    let digits = std::str::from_utf8(value).ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
+    let digits =
+        std::str::from_utf8(value).ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
     digits.and_then(|text| text.parse().ok()).map(Some).ok_or(INVALID)
 }
 

@@ -37,7 +37,10 @@ fn options_request_goes_no_further_than_max_forwards() {
         format!("{method} http://a/ HTTP/1.1\r\nHost: a\r\nMax-Forwards: {value}\r\n\r\n")
     };
     assert!(on(&with("OPTIONS", "10")).contains("\r\nMax-Forwards: 9\r\n"));
-    assert!(on(&with("GET", "0")).contains("\r\nMax-Forwards: 0\r\n"), "it holds for OPTIONS and TRACE alone");
+    assert!(
+        on(&with("GET", "0")).contains("\r\nMax-Forwards: 0\r\n"),
+        "it holds for OPTIONS and TRACE alone"
+    );
     assert_eq!(parse(&with("OPTIONS", "0")).unwrap_err().status, 405);
     for wrong in ["", "-1", "+1", "1, 1", "18446744073709551616"] {
         assert_eq!(refused(&with("OPTIONS", wrong)), "invalid Max-Forwards", "{wrong}");
