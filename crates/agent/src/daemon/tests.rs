@@ -20,12 +20,11 @@ fn set_up_interface(name: &str) -> Result<(Tun, u32), Error> {
     Ok((tun, index))
 }
 
-/// Runs `work` with a folder, in a network namespace of its own with Multipath TCP.
+/// Runs `work` with a folder, in a network namespace of its own: a new one has Multipath TCP enabled.
 fn in_namespace(work: impl FnOnce(&Path) -> Result<(), Error> + Send) {
     let folder = tempfile::tempdir().expect("a folder");
     let namespace = Namespace::create().expect("a network namespace");
-    let enabled = || work(folder.path());
-    namespace.run(enabled).expect("the agent runs");
+    namespace.run(|| work(folder.path())).expect("the agent runs");
 }
 
 fn open_agent(folder: &Path, config: Config) -> Result<Agent, Error> {

@@ -42,7 +42,8 @@ pub struct Carried {
 /// saved = t * (b + a * rate moved) - (drawn in t) - moved * a elsewhere,
 ///
 /// t is the time as backup with traffic on the device, b the active power of the profile, a its
-/// marginal energy in the direction of the bytes. A radio that never returns to idle saves little and may lose.
+/// marginal energy in the direction of the bytes. A radio that never returns to idle saves little
+/// and may lose.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Balance {
     /// Number of switches to backup.

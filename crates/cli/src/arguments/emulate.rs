@@ -80,7 +80,8 @@ pub(crate) struct Emulate {
     /// Write result.json, series.csv and report.html to this directory
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
-    /// Also write the packets of connections at the device's interfaces to capture.pcapng in that directory
+    /// Also write the packets of connections at the device's interfaces to capture.pcapng in that
+    /// directory
     #[arg(long, requires = "out")]
     pub(crate) pcap: bool,
 }

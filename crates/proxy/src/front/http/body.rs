@@ -1,6 +1,6 @@
 //! Message body framing (RFC 9112, section 6).
 
-use super::head::{Head, ParseError};
+use super::head::{Head, ParseError, number};
 use core::ops::Range;
 
 /// Framing of a body.
@@ -30,15 +30,11 @@ impl Framing {
             (Some(_), _) if minor == 0 => Err(ParseError::bad_request("Transfer-Encoding in HTTP/1.0")),
             (Some(coding), _) if coding.eq_ignore_ascii_case(b"chunked") => Ok(Some(Self::Chunked)),
             (Some(_), _) => Err(ParseError { status: 501, reason: "unsupported transfer coding" }),
-            (None, Some(length)) => {
-                let is_number = !length.is_empty() && length.iter().all(u8::is_ascii_digit);
-                let number = core::str::from_utf8(length).ok().filter(|_| is_number);
-                match number.and_then(|number| number.parse().ok()) {
-                    Some(0) => Ok(Some(Self::Empty)),
-                    Some(length) => Ok(Some(Self::Length(length))),
-                    None => Err(ParseError::bad_request("invalid Content-Length")),
-                }
-            }
+            (None, Some(length)) => match number(length) {
+                Some(0) => Ok(Some(Self::Empty)),
+                Some(length) => Ok(Some(Self::Length(length))),
+                None => Err(ParseError::bad_request("invalid Content-Length")),
+            },
             (None, None) => Ok(None),
         }
     }

@@ -88,6 +88,13 @@ impl<'a> Head<'a> {
     }
 }
 
+/// Value of a field that is a decimal number: digits alone.
+pub(super) fn number(value: &[u8]) -> Option<u64> {
+    // `parse` would accept a sign.
+    let digits = core::str::from_utf8(value).ok().filter(|_| value.iter().all(u8::is_ascii_digit));
+    digits.and_then(|digits| digits.parse().ok())
+}
+
 fn field(line: &[u8]) -> Result<(&[u8], &[u8]), ParseError> {
     if matches!(line.first(), Some(b' ' | b'\t')) {
         return Err(ParseError::bad_request("folded header field (obs-fold)"));

@@ -2,7 +2,7 @@
 
 use super::PSEUDONYM;
 use super::body::Framing;
-use super::head::{Head, Hop, ParseError, is_token, version};
+use super::head::{Head, Hop, ParseError, is_token, number, version};
 use crate::credentials::Credential;
 use crate::destination::Destination;
 
@@ -116,11 +116,10 @@ pub fn read_as(pseudonym: &str, buffer: &[u8], max_len: usize) -> Result<Option<
     let mut out = encode_request_line(method, path, head.length + 64);
     out.extend_from_slice(request.destination.authority(80).as_bytes());
     out.extend_from_slice(b"\r\n");
+    let rewritten: &[&[u8]] = if hops_left.is_some() { &[b"host", b"max-forwards"] } else { &[b"host"] };
+    hop.pass(&head, rewritten, &mut out);
     if let Some(hops) = hops_left {
         out.extend_from_slice(format!("Max-Forwards: {}\r\n", hops - 1).as_bytes());
-        hop.pass(&head, &[b"host", b"max-forwards"], &mut out);
-    } else {
-        hop.pass(&head, &[b"host"], &mut out);
     }
     if body == Framing::Chunked {
         out.extend_from_slice(b"Transfer-Encoding: chunked\r\n");
@@ -147,9 +146,7 @@ fn via(head: &Head<'_>) -> String {
 fn max_forwards(head: &Head<'_>) -> Result<Option<u64>, ParseError> {
     const INVALID: ParseError = ParseError::bad_request("invalid Max-Forwards");
     let Some(value) = head.one("max-forwards").map_err(|()| INVALID)? else { return Ok(None) };
-    let digits =
-        std::str::from_utf8(value).ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
-    digits.and_then(|text| text.parse().ok()).map(Some).ok_or(INVALID)
+    number(value).map(Some).ok_or(INVALID)
 }
 
 /// Method, target and minor version.
