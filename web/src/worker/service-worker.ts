@@ -73,13 +73,17 @@ async function page(request: Request): Promise<Response> {
 async function networkFirst(request: Request, file: string): Promise<Response> {
   const fetched = fetch(request);
   fetched.catch(() => {});
-  const cached = await (await caches.open(CACHE)).match(file);
+  const cached = await match(file);
   if (cached === undefined) return fetched;
   const late = new Promise<Response>((resolve) => setTimeout(() => resolve(cached), NETWORK_TIMEOUT_MS));
   return Promise.race([fetched, late]).catch(() => cached);
 }
 
 async function cacheFirst(request: Request): Promise<Response> {
-  const cached = await (await caches.open(CACHE)).match(request.url);
-  return cached ?? fetch(request);
+  return (await match(request.url)) ?? fetch(request);
+}
+
+/** Looks up a file; does not open the cache, which would create it again after its deletion by a newer worker. */
+function match(file: string): Promise<Response | undefined> {
+  return caches.match(file, { cacheName: CACHE });
 }

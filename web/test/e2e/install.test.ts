@@ -40,12 +40,13 @@ const activeWorker = (page: Page) =>
     polling: 100,
   });
 
-const cached = (page: Page) =>
-  page.evaluate(async () => {
-    const names = await caches.keys();
-    const requests = await Promise.all(names.map(async (name) => (await caches.open(name)).keys()));
-    return { names, paths: requests.flat().map(({ url }) => new URL(url).pathname) };
-  });
+const cacheNames = (page: Page) => page.evaluate(() => caches.keys());
+
+const cachedPaths = (page: Page, name: string) =>
+  page.evaluate(async (name) => {
+    const requests = await (await caches.open(name)).keys();
+    return requests.map(({ url }) => new URL(url).pathname);
+  }, name);
 
 test('Chromium accepts the manifest and finds nothing that prevents an installation', { skip }, () =>
   visit(async (page, server) => {
@@ -89,9 +90,9 @@ test('page works offline, and its cache has its own files only', { skip }, () =>
       for (const path of ['/content/browser.ts', '/api/sessions', '/sessions', '/catalogue.json'])
         await (await fetch(path)).text();
     });
-    const { names, paths } = await cached(page);
-    assert.equal(names.length, 1);
-    assert.deepEqual(paths.sort(), [
+    const [name = '', ...others] = await cacheNames(page);
+    assert.deepEqual(others, []);
+    assert.deepEqual((await cachedPaths(page, name)).sort(), [
       '/',
       '/icon-192.png',
       '/icon-512.png',
@@ -125,7 +126,7 @@ test('an update of the page arrives with the next visit and replaces the cache',
   visit(async (page, server, site) => {
     await page.goto(server.origin);
     await activeWorker(page);
-    const before = await cached(page);
+    const [before = ''] = await cacheNames(page);
     // As a build with another text of the page: its digest is in the worker.
     const digest = async (text: string) =>
       page.evaluate(async (text) => {
@@ -142,10 +143,14 @@ test('an update of the page arrives with the next visit and replaces the cache',
     await page.goto(server.origin);
     assert.equal(await page.title(), 'Tandem player, updated');
     // The worker of the new build has another name for its cache.
-    const build = before.names[0]?.replace('tandem-page-', '') ?? '';
+    const build = before.replace('tandem-page-', '');
     await writeFile(worker, script.replace(from, to).replace(build, 'next'));
     await page.goto(server.origin);
-    while ((await cached(page)).names.join() !== 'tandem-page-next') await page.waitForTimeout(100);
+    // Only the names: to open a cache that the worker has just deleted would create it again.
+    for (let polls = 0; (await cacheNames(page)).join() !== 'tandem-page-next'; polls += 1) {
+      assert.ok(polls < 600, 'the new worker replaces the cache within a minute');
+      await page.waitForTimeout(100);
+    }
     await server.stop();
     await page.reload();
     assert.equal(await page.title(), 'Tandem player, updated');
@@ -157,12 +162,12 @@ test('files other than those of the build are not cached', { skip }, () =>
     const style = join(site, 'style.css');
     await writeFile(style, `${await readFile(style, 'utf8')}\n/* by a proxy on the way */\n`);
     await page.goto(server.origin);
-    const state = await page.evaluate(async () => {
+    const installed = await page.evaluate(async () => {
       const registration = await navigator.serviceWorker.register('service-worker.js');
-      const worker = registration.installing;
-      return new Promise((resolve) => worker?.addEventListener('statechange', () => resolve(worker.state)));
+      while (registration.installing !== null) await new Promise((resolve) => setTimeout(resolve, 100));
+      return registration.waiting !== null || registration.active !== null;
     });
-    assert.equal(state, 'redundant');
+    assert.equal(installed, false);
     assert.equal(await page.evaluate(() => navigator.serviceWorker.controller), null);
   }),
 );
