@@ -3,6 +3,7 @@
 //! All methods take `&self`, so that both directions of a relay share a stream. One task polls it.
 
 use core::future::poll_fn;
+use core::mem::MaybeUninit;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 use std::io::{self, ErrorKind};
@@ -114,10 +115,7 @@ impl Stream {
     /// Appends up to `max_len` available bytes to `buffer`; returns 0 at end of stream. An empty
     /// buffer keeps no allocation while it waits.
     pub(crate) async fn read_some(&self, buffer: &mut Vec<u8>, max_len: usize) -> io::Result<usize> {
-        match self {
-            Self::Tcp(tcp) => read_some_of_tcp(tcp, buffer, max_len).await,
-            Self::Tls(_) => poll_fn(|context| self.poll_append(context, buffer, max_len)).await,
-        }
+        poll_fn(|context| self.poll_append(context, buffer, max_len)).await
     }
 
     fn poll_append(
@@ -126,11 +124,16 @@ impl Stream {
         buffer: &mut Vec<u8>,
         max_len: usize,
     ) -> Poll<io::Result<usize>> {
-        let mut record = [0; RECORD_BYTES];
-        let mut record = ReadBuf::new(&mut record[..max_len.min(RECORD_BYTES)]);
-        ready!(self.poll_read(context, &mut record))?;
-        buffer.extend_from_slice(record.filled());
-        Poll::Ready(Ok(record.filled().len()))
+        // On the stack, so that `buffer` allocates what has arrived and no more.
+        let mut bytes = [MaybeUninit::uninit(); RECORD_BYTES];
+        let mut bytes = ReadBuf::uninit(&mut bytes[..max_len.min(RECORD_BYTES)]);
+        let read = self.poll_read(context, &mut bytes);
+        if read.is_pending() && buffer.is_empty() {
+            *buffer = Vec::new();
+        }
+        ready!(read)?;
+        buffer.extend_from_slice(bytes.filled());
+        Poll::Ready(Ok(bytes.filled().len()))
     }
 
     /// Writes all bytes.
@@ -195,34 +198,12 @@ impl AsyncWrite for SharedTcp {
     }
 }
 
-async fn read_some_of_tcp(tcp: &TcpStream, buffer: &mut Vec<u8>, max_len: usize) -> io::Result<usize> {
-    loop {
-        tcp.readable().await?;
-        buffer.reserve(max_len);
-        let before = buffer.len();
-        buffer.resize(before + max_len, 0);
-        let read = tcp.try_read(&mut buffer[before..]);
-        buffer.truncate(before + *read.as_ref().unwrap_or(&0));
-        match read {
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                if buffer.is_empty() {
-                    *buffer = Vec::new();
-                }
-            }
-            result => return result,
-        }
-    }
-}
-
 fn read_tcp(tcp: &TcpStream, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
     loop {
         ready!(tcp.poll_read_ready(context))?;
-        match tcp.try_read(buffer.initialize_unfilled()) {
+        match tcp.try_read_buf(buffer) {
             Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-            result => {
-                buffer.advance(*result.as_ref().unwrap_or(&0));
-                return Poll::Ready(result.map(drop));
-            }
+            result => return Poll::Ready(result.map(drop)),
         }
     }
 }

@@ -95,29 +95,31 @@ pub(super) async fn exchange(
         stale,
     };
     let moved = || up.load(Relaxed) + down.load(Relaxed);
-    let work = async {
-        if write_all(&server.stream, head).await.is_err() {
-            let bad = ParseError { status: 502, reason: "the server closed the connection" };
-            return Err(if stale { ExchangeError::Stale } else { ExchangeError::BeforeResponse(bad) });
-        }
-        bytes_up.add(head.len() as u64);
-        // The response may be here before the client's side is polled.
-        progress.request_sent.store(*body == Framing::Empty, Relaxed);
-        let download = relay.run(&mut server.buffer, method, request);
-        let download = pin!(players::report_while(watch, &relay.size, down, download));
-        let upload = BodyRelay { from: stream, to: &server.stream, bytes: bytes_up, options };
-        let client_side = pin!(async {
-            match upload.run(buffer, *body, false).await {
-                Ok(()) => progress.request_sent.store(true, Relaxed),
-                Err(error) => return ClientEnd::Body(error),
+    let result = {
+        let work = pin!(async {
+            if write_all(&server.stream, head).await.is_err() {
+                let bad = ParseError { status: 502, reason: "the server closed the connection" };
+                return Err(if stale { ExchangeError::Stale } else { ExchangeError::BeforeResponse(bad) });
             }
-            until_client_is_gone(stream, buffer, Fin::Disconnect).await;
-            ClientEnd::Gone
+            bytes_up.add(head.len() as u64);
+            // The response may be here before the client's side is polled.
+            progress.request_sent.store(*body == Framing::Empty, Relaxed);
+            let download = pin!(relay.run(&mut server.buffer, method, request));
+            let download = pin!(players::report_while(watch, &relay.size, down, download));
+            let upload = BodyRelay { from: stream, to: &server.stream, bytes: bytes_up, options };
+            let client_side = pin!(async {
+                match upload.run(buffer, *body, false).await {
+                    Ok(()) => progress.request_sent.store(true, Relaxed),
+                    Err(error) => return ClientEnd::Body(error),
+                }
+                until_client_is_gone(stream, buffer, Fin::Disconnect).await;
+                ClientEnd::Gone
+            });
+            relay_concurrently(client_side, download, (&server.stream, &progress), config.timeouts.handshake)
+                .await
         });
-        relay_concurrently(client_side, download, (&server.stream, &progress), config.timeouts.handshake)
-            .await
+        relay::with_time_limits(work, moved, (options.idle, until)).await
     };
-    let result = relay::with_time_limits(work, moved, (options.idle, until)).await;
     let answer = result.unwrap_or_else(|end| Err(progress.timed_out(end, &server.stream)))?;
     Ok(Answer { keep_server: answer.keep_server && server.buffer.is_empty(), ..answer })
 }
@@ -303,7 +305,7 @@ impl BodyRelay<'_> {
                 let mut flow = Flow::new(std::mem::take(buffer));
                 relay::relay_one_way(from, to, &mut flow, bytes, options).await
             }
-            Framing::Chunked => self.run_chunked(buffer, dechunk).await,
+            Framing::Chunked => Box::pin(self.run_chunked(buffer, dechunk)).await,
         }
     }
 

@@ -6,6 +6,7 @@
 use super::Client;
 use super::exchange::Answer;
 use cmcd::State;
+use core::pin::Pin;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -32,10 +33,11 @@ pub(super) struct PlayerWatch {
 impl PlayerWatch {
     /// Creates the watch for a request head. `None` without an agent, or without buffer state in
     /// the request.
-    pub(super) fn of(client: &Client, head: &[u8]) -> Option<Self> {
+    pub(super) fn of(client: &Client, head: &[u8]) -> Option<Box<Self>> {
         let agent = client.config.agent.clone()?;
         let reported = State::of_request(head).filter(State::is_of_a_buffer)?;
-        Some(Self { agent, reported, requested_at: Instant::now(), before: client.down.load(Relaxed) })
+        let before = client.down.load(Relaxed);
+        Some(Box::new(Self { agent, reported, requested_at: Instant::now(), before }))
     }
 
     /// Player state `later`, after `come` of `size` response bytes. `u64::MAX` is an unknown size.
@@ -70,6 +72,29 @@ impl PlayerWatch {
         }
     }
 
+    async fn report_while<E>(
+        &self,
+        size: &AtomicU64,
+        down: &AtomicU64,
+        mut answer: Pin<&mut impl Future<Output = Result<Answer, E>>>,
+    ) -> Result<Answer, E> {
+        let mut ticks = interval(REPORT_INTERVAL);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let result = loop {
+            tokio::select! {
+                biased;
+                result = &mut answer => break result,
+                _ = ticks.tick() => {
+                    let come = down.load(Relaxed).saturating_sub(self.before);
+                    self.send(&self.state_during(self.requested_at.elapsed(), come, size.load(Relaxed))).await;
+                }
+            }
+        };
+        let whole = matches!(result, Ok(Answer { status: 200..300, .. }));
+        self.send(&self.state_after(self.requested_at.elapsed(), whole)).await;
+        result
+    }
+
     async fn send(&self, state: &State) {
         // Neither call blocks for long on a UNIX socket. A missing agent may start later.
         if let Ok(mut stream) = UnixStream::connect(&self.agent).await {
@@ -78,31 +103,19 @@ impl PlayerWatch {
     }
 }
 
-/// Awaits `answer` and reports the player's state meanwhile. `size` is the response size once
-/// known, `down` the bytes sent to the client.
+/// Awaits `answer`, and reports the player's state meanwhile if there is a `watch`. `size` is the
+/// response size once known, `down` the bytes sent to the client.
 pub(super) async fn report_while<E>(
-    watch: Option<PlayerWatch>,
+    watch: Option<Box<PlayerWatch>>,
     size: &AtomicU64,
     down: &AtomicU64,
-    answer: impl Future<Output = Result<Answer, E>>,
+    answer: Pin<&mut impl Future<Output = Result<Answer, E>>>,
 ) -> Result<Answer, E> {
-    let Some(watch) = watch else { return answer.await };
-    tokio::pin!(answer);
-    let mut ticks = interval(REPORT_INTERVAL);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let result = loop {
-        tokio::select! {
-            biased;
-            result = &mut answer => break result,
-            _ = ticks.tick() => {
-                let come = down.load(Relaxed).saturating_sub(watch.before);
-                watch.send(&watch.state_during(watch.requested_at.elapsed(), come, size.load(Relaxed))).await;
-            }
-        }
-    };
-    let whole = matches!(result, Ok(Answer { status: 200..300, .. }));
-    watch.send(&watch.state_after(watch.requested_at.elapsed(), whole)).await;
-    result
+    match watch {
+        // Boxed, so that other requests do not carry its state.
+        Some(watch) => Box::pin(watch.report_while(size, down, answer)).await,
+        None => answer.await,
+    }
 }
 
 #[cfg(test)]

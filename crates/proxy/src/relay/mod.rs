@@ -12,7 +12,7 @@ use crate::counters::ByteCounters;
 use crate::stream::{RECORD_BYTES, Stream};
 pub(crate) use close::{Linger, close_after_response, lingering_close};
 use core::future::poll_fn;
-use core::pin::{Pin, pin};
+use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 use linux::socket;
 use pipe::Pipe;
@@ -306,16 +306,16 @@ pub(crate) async fn relay_one_way(
     }
 }
 
-/// Runs `work` with an idle timeout and until a time limit. `moved` counts its bytes.
+/// Runs `work` with an idle timeout and until a time limit. `moved` counts its bytes. Borrows `work`,
+/// whose state is large, so that it is not copied.
 ///
 /// # Errors
 /// [`End::Idle`] or [`End::TooLong`].
 pub(crate) async fn with_time_limits<T>(
-    work: impl Future<Output = T>,
+    mut work: Pin<&mut impl Future<Output = T>>,
     moved: impl Fn() -> u64,
     (idle, until): (Duration, Option<Instant>),
 ) -> Result<T, End> {
-    let mut work = pin!(work);
     let mut idle_timer = IdleTimer::new(idle, until);
     poll_fn(|context| {
         let before = moved();

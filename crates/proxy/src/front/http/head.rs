@@ -35,7 +35,8 @@ impl<'a> Head<'a> {
     /// length.
     pub(super) fn read(bytes: &'a [u8], max_len: usize) -> Result<Option<Self>, ParseError> {
         // Line by line, to reject a malformed line before the head is complete.
-        let mut lines = Vec::with_capacity(16);
+        let mut start = None;
+        let mut fields = Vec::with_capacity(16);
         let mut at = 0;
         loop {
             let Some(length) = bytes[at..].iter().position(|&byte| byte == b'\n') else {
@@ -61,15 +62,15 @@ impl<'a> Head<'a> {
             if line.is_empty() {
                 break;
             }
-            if lines.len() > MAX_FIELDS {
+            if start.is_none() {
+                start = Some(line);
+            } else if fields.len() < MAX_FIELDS {
+                fields.push(field(line)?);
+            } else {
                 return Err(ParseError { status: 431, reason: "too many header fields" });
             }
-            lines.push(line);
         }
-        let Some((start, rest)) = lines.split_first() else {
-            return Err(ParseError::bad_request("empty head"));
-        };
-        let fields = rest.iter().map(|line| field(line)).collect::<Result<_, _>>()?;
+        let start = start.ok_or(ParseError::bad_request("empty head"))?;
         Ok(Some(Self { start, fields, length: at }))
     }
 

@@ -5,6 +5,7 @@ use super::body::Framing;
 use super::head::{Head, Hop, ParseError, is_token, number, version};
 use crate::credentials::Credential;
 use crate::destination::Destination;
+use std::io::Write as _;
 
 /// Parsed request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -119,12 +120,12 @@ pub fn read_as(pseudonym: &str, buffer: &[u8], max_len: usize) -> Result<Option<
     let rewritten: &[&[u8]] = if hops_left.is_some() { &[b"host", b"max-forwards"] } else { &[b"host"] };
     hop.pass(&head, rewritten, &mut out);
     if let Some(hops) = hops_left {
-        out.extend_from_slice(format!("Max-Forwards: {}\r\n", hops - 1).as_bytes());
+        _ = write!(out, "Max-Forwards: {}\r\n", hops - 1);
     }
     if body == Framing::Chunked {
         out.extend_from_slice(b"Transfer-Encoding: chunked\r\n");
     }
-    out.extend_from_slice(format!("Via: 1.{minor} {pseudonym}\r\n\r\n").as_bytes());
+    _ = write!(out, "Via: 1.{minor} {pseudonym}\r\n\r\n");
     let method = String::from_utf8_lossy(method).into_owned();
     request.kind = RequestKind::Forward { method, head: out, body };
     Ok(Some(request))

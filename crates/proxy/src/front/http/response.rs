@@ -3,6 +3,7 @@
 use super::PSEUDONYM;
 use super::body::Framing;
 use super::head::{Head, Hop, ParseError, is_control, version};
+use std::io::Write as _;
 
 /// Parsed response.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,15 +66,14 @@ fn read_strictly(
     // An HTTP/1.0 client receives decoded chunks, delimited by the end of the connection.
     let client_persists = keep_alive && !is_http10 && body != Framing::UntilClose;
     let mut out = Vec::with_capacity(head.length + 64);
-    out.extend_from_slice(b"HTTP/1.1");
-    out.extend_from_slice(format!(" {status} ").as_bytes());
+    _ = write!(out, "HTTP/1.1 {status} ");
     out.extend_from_slice(reason.strip_prefix(b" ").unwrap_or_default());
     out.extend_from_slice(b"\r\n");
     hop.pass(&head, &[], &mut out);
     if body == Framing::Chunked && !is_http10 {
         out.extend_from_slice(b"Transfer-Encoding: chunked\r\n");
     }
-    out.extend_from_slice(format!("Via: 1.{minor} {PSEUDONYM}\r\n").as_bytes());
+    _ = write!(out, "Via: 1.{minor} {PSEUDONYM}\r\n");
     if status >= 200 && !client_persists {
         out.extend_from_slice(b"Connection: close\r\n");
     }
