@@ -27,6 +27,8 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 
 /// Delay between connection attempts (RFC 8305, section 5).
 const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
+/// Bytes read at once before a relay starts.
+pub(crate) const READ_CHUNK_BYTES: usize = 4096;
 /// Addresses tried per name.
 pub(crate) const MAX_CONNECT_ATTEMPTS: usize = 8;
 
@@ -366,6 +368,19 @@ pub(crate) async fn read_some(stream: &Stream, buffer: &mut Vec<u8>, max_len: us
     stream.read_some(buffer, max_len).await
 }
 
+/// Appends more of an HTTP head to `buffer`: until a line ends, or `buffer` has `max_len` bytes. Returns 0
+/// at end of stream. A head that arrives byte by byte is thus not parsed again after each byte.
+pub(crate) async fn read_lines(stream: &Stream, buffer: &mut Vec<u8>, max_len: usize) -> io::Result<usize> {
+    let before = buffer.len();
+    loop {
+        let from = buffer.len();
+        let is_end = stream.read_some(buffer, READ_CHUNK_BYTES).await? == 0;
+        if is_end || buffer.len() >= max_len || buffer[from..].contains(&b'\n') {
+            return Ok(buffer.len() - before);
+        }
+    }
+}
+
 /// Counts a failed connection.
 pub(crate) fn count_failure(failure: &ConnectError, counters: &Counters) {
     Counters::count(match failure {
@@ -381,6 +396,7 @@ mod tests {
     use super::*;
     use core::future::pending;
     use std::net::Ipv4Addr;
+    use tokio::io::AsyncWriteExt as _;
     use tokio::net::TcpListener;
     use tokio::time::{sleep, timeout};
 
@@ -420,6 +436,24 @@ mod tests {
             connect_first(&[closed, closed], &tcp).await.err().unwrap().kind(),
             ErrorKind::ConnectionRefused
         );
+    }
+
+    #[tokio::test]
+    async fn head_is_read_to_the_end_of_a_line() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let mut peer = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let stream = Stream::Tcp(listener.accept().await.unwrap().0);
+        let mut buffer = Vec::new();
+        let mut step = async |sent: &[u8], max_len: usize| {
+            peer.write_all(sent).await.unwrap();
+            let read = timeout(Duration::from_millis(200), read_lines(&stream, &mut buffer, max_len)).await;
+            (read.ok().map(Result::unwrap), buffer.len())
+        };
+        assert_eq!(step(b"GET", 4096).await, (None, 3), "the line goes on");
+        assert_eq!(step(b"\r\nA", 4096).await, (Some(3), 6));
+        assert_eq!(step(b": b", 9).await, (Some(3), 9), "no more than `max_len`");
+        drop(peer);
+        assert_eq!(read_lines(&stream, &mut buffer, 4096).await.unwrap(), 0);
     }
 
     #[tokio::test]

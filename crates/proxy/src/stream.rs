@@ -1,6 +1,7 @@
 //! Byte stream of a connection: TCP, or TLS over TCP.
 //!
-//! All methods take `&self`, so that both directions of a relay share a stream. One task polls it.
+//! All methods take `&self`, so that both directions of a relay share a stream. One task at a time polls
+//! it: a direction keeps the waker of its last poll only.
 
 use core::future::poll_fn;
 use core::mem::MaybeUninit;
@@ -12,10 +13,11 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
+use tokio::task::coop::has_budget_remaining;
 use tokio_rustls::TlsStream;
 use tokio_rustls::rustls::pki_types::CertificateDer;
 
-/// Plaintext read from a TLS stream at once: the size of a record.
+/// Most bytes read at once: the size of a TLS record.
 pub(crate) const RECORD_BYTES: usize = 16 << 10;
 
 /// Connection to a client or towards a server.
@@ -112,8 +114,8 @@ impl Stream {
         }
     }
 
-    /// Appends up to `max_len` available bytes to `buffer`; returns 0 at end of stream. An empty
-    /// buffer keeps no allocation while it waits.
+    /// Appends up to `max_len` available bytes to `buffer`, and up to [`RECORD_BYTES`]; returns 0 at end
+    /// of stream. An empty buffer keeps no allocation while it waits.
     pub(crate) async fn read_some(&self, buffer: &mut Vec<u8>, max_len: usize) -> io::Result<usize> {
         poll_fn(|context| self.poll_append(context, buffer, max_len)).await
     }
@@ -124,7 +126,7 @@ impl Stream {
         buffer: &mut Vec<u8>,
         max_len: usize,
     ) -> Poll<io::Result<usize>> {
-        // On the stack, so that `buffer` allocates what has arrived and no more.
+        // On the stack, so that `buffer` grows by what has arrived.
         let mut bytes = [MaybeUninit::uninit(); RECORD_BYTES];
         let mut bytes = ReadBuf::uninit(&mut bytes[..max_len.min(RECORD_BYTES)]);
         let read = self.poll_read(context, &mut bytes);
@@ -158,7 +160,9 @@ impl Stream {
             }
             Self::Tls(_) => {
                 let mut context = Context::from_waker(core::task::Waker::noop());
-                self.poll_read(&mut context, &mut ReadBuf::new(&mut [0])).is_pending()
+                // A task that has used up its budget reads nothing, whatever has arrived.
+                has_budget_remaining()
+                    && self.poll_read(&mut context, &mut ReadBuf::new(&mut [0])).is_pending()
             }
         }
     }

@@ -3,7 +3,7 @@
 use crate::config::{Config, Upstream};
 use crate::connect::{
     Ask, ConnectError, Connected, Dialed, Dialer, MAX_CONNECT_ATTEMPTS, Transport, connect_first, race,
-    read_some, write_all,
+    read_lines, read_some, write_all,
 };
 use crate::front::{convert, http};
 use crate::refusal::{Cause, Refusal};
@@ -132,7 +132,7 @@ async fn exchange_http(
             Ok(Some(response)) if !response.is_interim() => break response,
             Ok(Some(response)) => _ = buffer.drain(..response.length),
             Ok(None) => {
-                if read_some(&stream, &mut buffer, 4096).await? == 0 {
+                if read_lines(&stream, &mut buffer, max_head_len).await? == 0 {
                     return Err(ExchangeError::Lost(ErrorKind::UnexpectedEof.into()));
                 }
             }

@@ -73,17 +73,17 @@ async function page(request: Request): Promise<Response> {
 async function networkFirst(request: Request, file: string): Promise<Response> {
   const fetched = fetch(request);
   fetched.catch(() => {});
-  const cached = await match(file);
+  const cached = await findCached(file);
   if (cached === undefined) return fetched;
   const late = new Promise<Response>((resolve) => setTimeout(() => resolve(cached), NETWORK_TIMEOUT_MS));
   return Promise.race([fetched, late]).catch(() => cached);
 }
 
 async function cacheFirst(request: Request): Promise<Response> {
-  return (await match(request.url)) ?? fetch(request);
+  return (await findCached(request.url)) ?? fetch(request);
 }
 
-/** Looks up a file; does not open the cache, which would create it again after its deletion by a newer worker. */
-function match(file: string): Promise<Response | undefined> {
+/** Looks up a file of this build. `caches.open` would create the cache again that a newer worker has deleted. */
+function findCached(file: string): Promise<Response | undefined> {
   return caches.match(file, { cacheName: CACHE });
 }

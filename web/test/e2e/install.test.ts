@@ -35,6 +35,14 @@ async function visit(act: (page: Page, server: TestServer, site: string) => Prom
   }
 }
 
+/** Waits until a condition holds, for a minute at most. */
+async function until(what: string, holds: () => Promise<boolean>): Promise<void> {
+  for (let polls = 0; !(await holds()); polls += 1) {
+    assert.ok(polls < 600, `${what} within a minute`);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+
 const activeWorker = (page: Page) =>
   page.waitForFunction(() => navigator.serviceWorker.controller?.state === 'activated', undefined, {
     polling: 100,
@@ -127,6 +135,7 @@ test('an update of the page arrives with the next visit and replaces the cache',
     await page.goto(server.origin);
     await activeWorker(page);
     const [before = ''] = await cacheNames(page);
+    assert.match(before, /^tandem-page-./);
     // As a build with another text of the page: its digest is in the worker.
     const digest = async (text: string) =>
       page.evaluate(async (text) => {
@@ -147,10 +156,10 @@ test('an update of the page arrives with the next visit and replaces the cache',
     await writeFile(worker, script.replace(from, to).replace(build, 'next'));
     await page.goto(server.origin);
     // Only the names: to open a cache that the worker has just deleted would create it again.
-    for (let polls = 0; (await cacheNames(page)).join() !== 'tandem-page-next'; polls += 1) {
-      assert.ok(polls < 600, 'the new worker replaces the cache within a minute');
-      await page.waitForTimeout(100);
-    }
+    await until(
+      'the new worker replaces the cache',
+      async () => (await cacheNames(page)).join() === 'tandem-page-next',
+    );
     await server.stop();
     await page.reload();
     assert.equal(await page.title(), 'Tandem player, updated');
@@ -162,12 +171,13 @@ test('files other than those of the build are not cached', { skip }, () =>
     const style = join(site, 'style.css');
     await writeFile(style, `${await readFile(style, 'utf8')}\n/* by a proxy on the way */\n`);
     await page.goto(server.origin);
-    const installed = await page.evaluate(async () => {
-      const registration = await navigator.serviceWorker.register('service-worker.js');
-      while (registration.installing !== null) await new Promise((resolve) => setTimeout(resolve, 100));
-      return registration.waiting !== null || registration.active !== null;
+    await page.evaluate(async () => {
+      await navigator.serviceWorker.register('service-worker.js');
     });
-    assert.equal(installed, false);
+    // A registration whose first worker cannot be installed is removed.
+    await until('the installation fails', () =>
+      page.evaluate(async () => (await navigator.serviceWorker.getRegistration()) === undefined),
+    );
     assert.equal(await page.evaluate(() => navigator.serviceWorker.controller), null);
   }),
 );

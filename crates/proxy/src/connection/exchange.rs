@@ -5,8 +5,8 @@
 
 use super::http::ServerConnection;
 use super::players::{self, PlayerWatch};
-use super::{Client, Fin, READ_CHUNK_BYTES, until_client_is_gone};
-use crate::connect::{read_some, write_all};
+use super::{Client, Fin, until_client_is_gone};
+use crate::connect::{read_lines, read_some, write_all};
 use crate::counters::ByteCounters;
 use crate::front::http::{self, ChunkDecoder, ChunkEvent, Framing, ParseError, Request, RequestKind};
 use crate::latency::Histogram;
@@ -104,8 +104,8 @@ pub(super) async fn exchange(
             bytes_up.add(head.len() as u64);
             // The response may be here before the client's side is polled.
             progress.request_sent.store(*body == Framing::Empty, Relaxed);
-            let download = pin!(relay.run(&mut server.buffer, method, request));
-            let download = pin!(players::report_while(watch, &relay.size, down, download));
+            let response = pin!(relay.run(&mut server.buffer, method, request));
+            let download = pin!(players::report_while(watch, &relay.size, down, response));
             let upload = BodyRelay { from: stream, to: &server.stream, bytes: bytes_up, options };
             let client_side = pin!(async {
                 match upload.run(buffer, *body, false).await {
@@ -222,9 +222,9 @@ impl ResponseRelay<'_> {
                     }
                 }
                 Some(response) => break response,
-                None => match read_some(self.server, buffer, READ_CHUNK_BYTES).await {
+                None => match read_lines(self.server, buffer, self.max_len).await {
                     Ok(count) if count > 0 => no_bytes_yet = false,
-                    _ if self.stale && no_bytes_yet => return Err(ExchangeError::Stale),
+                    _ if self.stale && no_bytes_yet && buffer.is_empty() => return Err(ExchangeError::Stale),
                     _ => return Err(bad(502, "the server closed the connection")),
                 },
             }
@@ -305,6 +305,7 @@ impl BodyRelay<'_> {
                 let mut flow = Flow::new(std::mem::take(buffer));
                 relay::relay_one_way(from, to, &mut flow, bytes, options).await
             }
+            // Boxed, so that other bodies do not carry its state.
             Framing::Chunked => Box::pin(self.run_chunked(buffer, dechunk)).await,
         }
     }

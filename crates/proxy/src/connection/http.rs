@@ -2,9 +2,9 @@
 
 use super::exchange::{ExchangeError, exchange};
 use super::outcome::Outcome;
-use super::{Access, Client, Fin, READ_CHUNK_BYTES};
+use super::{Access, Client, Fin};
 use crate::access::{self, LogRecord};
-use crate::connect::{ConnectError, Connected, read_some};
+use crate::connect::{ConnectError, Connected, READ_CHUNK_BYTES, read_some};
 use crate::counters::Counters;
 use crate::destination::Destination;
 use crate::front::http::{self, Framing, PSEUDONYM, ParseError, Request, RequestKind};
@@ -152,7 +152,7 @@ async fn next_request(client: &mut Client, is_kept: bool) -> Result<Option<Reque
         {
             return Ok(Some(request));
         }
-        match client.read().await {
+        match client.read_lines().await {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::TimedOut && !client.buffer.is_empty() => {
                 return Err(ParseError { status: 408, reason: "request timeout" });

@@ -12,7 +12,7 @@ mod tunnel;
 use crate::Config;
 use crate::access::{self, LogRecord, SubflowStats};
 use crate::config::{Listen, ListenerProtocol};
-use crate::connect::{self, Ask, ConnectError, Connected, read_some};
+use crate::connect::{self, Ask, ConnectError, Connected, READ_CHUNK_BYTES, read_lines, read_some};
 use crate::counters::Counters;
 use crate::credentials::Credential;
 use crate::destination::Destination;
@@ -37,11 +37,9 @@ use tls::ServerTls;
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 use tokio::sync::watch;
+use tokio::time::error::Elapsed;
 use tokio::time::{Instant, timeout_at};
 use tunnel::Tunnel;
-
-/// Bytes read at once before the relay starts.
-const READ_CHUNK_BYTES: usize = 4096;
 
 /// Client connection and its request state.
 pub(crate) struct Client {
@@ -273,7 +271,21 @@ impl Client {
 
     /// Appends more of the client's request to the buffer, until the deadline.
     async fn read(&mut self) -> io::Result<()> {
-        match timeout_at(self.deadline, read_some(&self.stream, &mut self.buffer, READ_CHUNK_BYTES)).await {
+        let read = read_some(&self.stream, &mut self.buffer, READ_CHUNK_BYTES);
+        let read = timeout_at(self.deadline, read).await;
+        self.check_read(read)
+    }
+
+    /// Appends more of the client's HTTP head to the buffer, at least to the end of a line, until the
+    /// deadline.
+    async fn read_lines(&mut self) -> io::Result<()> {
+        let read = read_lines(&self.stream, &mut self.buffer, self.config.limits.head);
+        let read = timeout_at(self.deadline, read).await;
+        self.check_read(read)
+    }
+
+    fn check_read(&mut self, read: Result<io::Result<usize>, Elapsed>) -> io::Result<()> {
+        match read {
             Ok(Ok(0)) => Err(ErrorKind::UnexpectedEof.into()),
             Ok(Ok(_)) => Ok(()),
             Ok(Err(error)) => Err(error),

@@ -306,8 +306,8 @@ pub(crate) async fn relay_one_way(
     }
 }
 
-/// Runs `work` with an idle timeout and until a time limit. `moved` counts its bytes. Borrows `work`,
-/// whose state is large, so that it is not copied.
+/// Runs `work` with an idle timeout and until a time limit. `moved` counts its bytes. `work` is
+/// borrowed, since a large future is slow to move.
 ///
 /// # Errors
 /// [`End::Idle`] or [`End::TooLong`].

@@ -196,8 +196,17 @@ fn head_size_and_field_count_are_limited() {
     assert_eq!(parse(&long).unwrap_err().status, 431);
     assert_eq!(read(&long.as_bytes()[..4096], 4096).unwrap_err().status, 431);
     assert_eq!(read(&long.as_bytes()[..4095], 4096), Ok(None));
-    let many = format!("GET http://a/ HTTP/1.1\r\nHost: a\r\n{}\r\n", "A: b\r\n".repeat(MAX_FIELDS));
-    assert_eq!(parse(&many).unwrap_err().status, 431);
+    let many = |others| format!("GET http://a/ HTTP/1.1\r\nHost: a\r\n{}\r\n", "A: b\r\n".repeat(others));
+    assert!(parse(&many(MAX_FIELDS - 1)).is_ok());
+    assert_eq!(parse(&many(MAX_FIELDS)).unwrap_err().status, 431);
+}
+
+#[test]
+fn malformed_field_is_rejected_before_the_head_is_complete() {
+    for line in ["A b\r\n", "A : b\r\n", ": b\r\n", " A: b\r\n", "A: b\n", "A: b\rc\r\n"] {
+        let head = format!("GET http://a/ HTTP/1.1\r\n{line}");
+        assert_eq!(read(head.as_bytes(), 4096).unwrap_err().status, 400, "{line:?}");
+    }
 }
 
 #[test]
