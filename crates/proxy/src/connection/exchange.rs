@@ -125,6 +125,17 @@ pub(super) async fn exchange(
 }
 
 impl Progress {
+    /// Error of a request that the server does not read; `mid_response` if the response has begun.
+    fn stopped_by_server(&self, mid_response: ExchangeError) -> ExchangeError {
+        if self.response_began.load(Relaxed) {
+            return mid_response;
+        }
+        ExchangeError::BeforeResponse(ParseError {
+            status: 504,
+            reason: "the server does not read the request",
+        })
+    }
+
     /// Error of an exchange beyond its time limits.
     fn timed_out(&self, end: End, server: &Stream) -> ExchangeError {
         if self.response_began.load(Relaxed) {
@@ -142,7 +153,7 @@ impl Progress {
 }
 
 /// Relays the client's side and the response at the same time. A server that stopped reading has
-/// `grace` to send a response.
+/// `grace` to begin a response.
 async fn relay_concurrently(
     mut client_side: Pin<&mut impl Future<Output = ClientEnd>>,
     mut download: Pin<&mut impl Future<Output = Result<Answer, ExchangeError>>>,
@@ -168,15 +179,26 @@ async fn relay_concurrently(
                     // for more.
                     ClientEnd::Body(error) if matches!(
                         error.kind(),
-                        ErrorKind::InvalidData | ErrorKind::UnexpectedEof | ErrorKind::TimedOut
+                        ErrorKind::InvalidData | ErrorKind::UnexpectedEof
                     ) => {
                         _ = linux::socket::abort(server);
                         return Err(ExchangeError::MidResponse);
                     }
+                    // The write timeout.
+                    ClientEnd::Body(error) if error.kind() == ErrorKind::TimedOut => {
+                        _ = linux::socket::abort(server);
+                        return Err(progress.stopped_by_server(ExchangeError::TimedOut(End::Stalled)));
+                    }
                     ClientEnd::Body(_) => until = Some(Instant::now() + grace),
                 }
             }
-            () = sleep_until(waited), if until.is_some() => return Err(ExchangeError::MidResponse),
+            () = sleep_until(waited), if until.is_some() => {
+                // A response that has begun in time may take longer.
+                if !progress.response_began.load(Relaxed) {
+                    return Err(progress.stopped_by_server(ExchangeError::MidResponse));
+                }
+                until = None;
+            }
         }
     };
     // Close after a response that came before the whole request was sent.

@@ -50,7 +50,7 @@ pub(super) async fn serve(client: &mut Client) -> Option<Connected> {
                     client.log_context.outcome = Outcome::Failed(bad.reason);
                     Counters::count(&client.counters().bad_requests);
                 }
-                respond_error(client, bad, "").await;
+                respond_error(client, None, bad, "").await;
                 return None;
             }
         };
@@ -59,7 +59,7 @@ pub(super) async fn serve(client: &mut Client) -> Option<Connected> {
         if let Access::Delayed(wait) = access {
             let bad = ParseError { status: 429, reason: "too many failed logins: try again later" };
             let seconds = wait.as_secs() + 1;
-            respond_error(client, bad, &format!("Retry-After: {seconds}\r\n")).await;
+            respond_error(client, Some(&request), bad, &format!("Retry-After: {seconds}\r\n")).await;
             return None;
         }
         if access == Access::Denied {
@@ -71,10 +71,11 @@ pub(super) async fn serve(client: &mut Client) -> Option<Connected> {
                 );
             let fields = "Proxy-Authenticate: Basic realm=\"tandem\", charset=\"UTF-8\"\r\n";
             if !keep_open {
-                respond_error(client, bad, fields).await;
+                respond_error(client, Some(&request), bad, fields).await;
                 return None;
             }
-            if client.write(&error_response(client, (bad.status, bad.reason), fields, true)).await.is_err() {
+            let response = error_response(client, Some(&request), (bad.status, bad.reason), fields, true);
+            if client.write(&response).await.is_err() {
                 return None;
             }
             continue;
@@ -84,10 +85,12 @@ pub(super) async fn serve(client: &mut Client) -> Option<Connected> {
             Counters::count(&client.counters().loops);
             let bad = ParseError { status: 502, reason: "the request has passed this proxy before (Via)" };
             let fields = format!("Proxy-Status: {PSEUDONYM}; error={}\r\n", Cause::ProxyLoopDetected.name());
-            respond_error(client, bad, &fields).await;
+            respond_error(client, Some(&request), bad, &fields).await;
             return None;
         }
         if request.kind == RequestKind::Tunnel {
+            // A connection of a client has two descriptors at most.
+            drop(kept);
             let (destination, fin) = (&request.destination, Fin::DisconnectWithoutData);
             match client.connect(destination, client.config.servers, fin, &request.via).await {
                 Ok(server) => {
@@ -95,7 +98,7 @@ pub(super) async fn serve(client: &mut Client) -> Option<Connected> {
                     return written.is_ok().then_some(server);
                 }
                 Err(failure) => {
-                    respond_connect_error(client, &failure).await;
+                    respond_connect_error(client, &request, &failure).await;
                     return None;
                 }
             }
@@ -124,9 +127,16 @@ async fn next_request(client: &mut Client, is_kept: bool) -> Result<Option<Reque
     if is_kept && end.is_some_and(|end| end <= Instant::now()) {
         return Ok(None);
     }
-    if client.buffer.is_empty() {
-        let over = if is_kept { Instant::now() + client.config.timeouts.keep_alive } else { client.deadline };
-        let over = end.map_or(over, |end| end.min(over));
+    let over = if is_kept { Instant::now() + client.config.timeouts.keep_alive } else { client.deadline };
+    let over = end.map_or(over, |end| end.min(over));
+    loop {
+        // An empty line after a body begins no request (RFC 9112, section 2.2).
+        if client.buffer == b"\r\n" {
+            client.buffer.clear();
+        }
+        if !client.buffer.is_empty() {
+            break;
+        }
         tokio::select! {
             there = timeout_at(over, read_some(&client.stream, &mut client.buffer, READ_CHUNK_BYTES)) => match there {
                 Ok(Ok(1..)) => {}
@@ -197,6 +207,7 @@ async fn forward_request(
             }
             // RFC 9112, section 9.3.1: a safe request on an idle connection may be retried.
             Err(ExchangeError::Stale) => {
+                drop(server);
                 let Some(connected) = connect_to_server(client, request).await else {
                     count_time(client);
                     return false;
@@ -205,7 +216,7 @@ async fn forward_request(
             }
             Err(error) => {
                 count_time(client);
-                fail(client, error).await;
+                fail(client, request, error).await;
                 return false;
             }
         }
@@ -213,12 +224,12 @@ async fn forward_request(
 }
 
 /// Ends the client's connection after a failed exchange: with a response, if none has begun.
-async fn fail(client: &mut Client, error: ExchangeError) {
+async fn fail(client: &mut Client, request: &Request, error: ExchangeError) {
     match error {
         ExchangeError::BeforeResponse(bad) => {
             client.log_context.outcome = Outcome::Failed(bad.reason);
             Counters::count(&client.counters().failed);
-            respond_error(client, bad, "").await;
+            respond_error(client, Some(request), bad, "").await;
         }
         ExchangeError::Stale | ExchangeError::MidResponse => {
             Counters::count(&client.counters().failed);
@@ -262,7 +273,7 @@ async fn connect_to_server(client: &mut Client, request: &Request) -> Option<Ser
             used: false,
         }),
         Err(failure) => {
-            respond_connect_error(client, &failure).await;
+            respond_connect_error(client, request, &failure).await;
             None
         }
     }
@@ -299,20 +310,20 @@ fn log_request(client: &Client, request: &Request, status: u16, (began, up, down
 }
 
 /// Responds with a connection error.
-async fn respond_connect_error(client: &Client, failure: &ConnectError) {
+async fn respond_connect_error(client: &Client, request: &Request, failure: &ConnectError) {
     let status = match failure.cause() {
         Cause::DestinationIpProhibited => 403,
         Cause::ConnectionTimeout | Cause::DnsTimeout => 504,
         _ => 502,
     };
     let fields = format!("Proxy-Status: {PSEUDONYM}; error={}\r\n", failure.cause().name());
-    let text = error_response(client, (status, &failure.to_text()), &fields, false);
+    let text = error_response(client, Some(request), (status, &failure.to_text()), &fields, false);
     respond_and_close(client, text).await;
 }
 
 /// Responds with a request error and closes.
-async fn respond_error(client: &Client, bad: ParseError, fields: &str) {
-    respond_and_close(client, error_response(client, (bad.status, bad.reason), fields, false)).await;
+async fn respond_error(client: &Client, request: Option<&Request>, bad: ParseError, fields: &str) {
+    respond_and_close(client, error_response(client, request, (bad.status, bad.reason), fields, false)).await;
 }
 
 async fn respond_and_close(client: &Client, text: Vec<u8>) {
@@ -321,8 +332,15 @@ async fn respond_and_close(client: &Client, text: Vec<u8>) {
     }
 }
 
-/// Response of the proxy itself, with the request's id for a user's report.
-fn error_response(client: &Client, (status, reason): (u16, &str), fields: &str, keep_open: bool) -> Vec<u8> {
+/// Response of the proxy itself, with the request's id for a user's report; `request` is `None` if it
+/// could not be parsed.
+fn error_response(
+    client: &Client,
+    request: Option<&Request>,
+    (status, reason): (u16, &str),
+    fields: &str,
+    keep_open: bool,
+) -> Vec<u8> {
     let id = client.request_id();
     let phrase = match status {
         400 => "Bad Request",
@@ -341,6 +359,8 @@ fn error_response(client: &Client, (status, reason): (u16, &str), fields: &str, 
     let connection = if keep_open { "keep-alive" } else { "close" };
     let body = format!("{reason}\nrequest id: {id}\n");
     let length = body.len();
+    // RFC 9110, section 9.3.2.
+    let body = if request.is_some_and(Request::is_head) { "" } else { &body };
     format!(
         "HTTP/1.1 {status} {phrase}\r\n{fields}X-Request-Id: {id}\r\n\
         Content-Type: text/plain; charset=utf-8\r\n\

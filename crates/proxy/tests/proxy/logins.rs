@@ -164,6 +164,23 @@ fn challenge_before_a_login_is_no_outcome() {
 }
 
 #[test]
+fn challenge_of_a_head_request_has_no_content() {
+    let (_proxy, at) = start(with_users(&line("ann:right")));
+    let site = server(|mut stream| {
+        while !read_head(&mut stream).is_empty() {
+            stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n").unwrap();
+        }
+    });
+    let mut stream = connect(at);
+    for (fields, status) in [("", "407"), (&*authorization("ann:right"), "200")] {
+        write!(stream, "HEAD http://{site}/ HTTP/1.1\r\nHost: {site}\r\n{fields}\r\n").unwrap();
+        let head = read_head(&mut stream);
+        assert!(head.starts_with(&format!("HTTP/1.1 {status} ")), "{head}");
+        assert!(head.contains("\r\nContent-Length: "), "{head}");
+    }
+}
+
+#[test]
 fn reload_without_users_lets_no_earlier_connection_in_without_a_login() {
     let to = echo();
     let (proxy, at) = start(with_users(&line("ann:right")));

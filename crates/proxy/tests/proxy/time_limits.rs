@@ -127,6 +127,52 @@ fn server_that_never_reads_a_body_does_not_keep_the_place() {
 }
 
 #[test]
+fn server_that_stops_reading_a_body_is_named_as_the_cause() {
+    let to = server(|stream| {
+        thread::sleep(Duration::from_secs(30));
+        drop(stream);
+    });
+    let mut config = limited(60_000, None);
+    config.timeouts.write = Some(Duration::from_millis(300));
+    let (proxy, at) = start(config);
+    let mut stream = connect(at);
+    write!(stream, "POST http://{to}/ HTTP/1.1\r\nHost: {to}\r\nContent-Length: 1000000000000\r\n\r\n")
+        .unwrap();
+    let mut upload = stream.try_clone().unwrap();
+    thread::spawn(move || while upload.write_all(&[0; 16_000]).is_ok() {});
+    let answer = read_head(&mut stream);
+    assert!(answer.starts_with("HTTP/1.1 504 "), "{answer}");
+    drop(stream);
+    await_free_places(&proxy);
+}
+
+#[test]
+fn empty_line_after_a_body_begins_no_request() {
+    let to = server(|mut stream| {
+        for body in [4, 0] {
+            read_head(&mut stream);
+            stream.read_exact(&mut vec![0; body]).unwrap();
+            stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").unwrap();
+        }
+    });
+    for pause in [0, 100] {
+        let mut config = local();
+        config.timeouts.handshake = Duration::from_millis(300);
+        let (proxy, at) = start(config);
+        let mut stream = connect(at);
+        write!(stream, "POST http://{to}/ HTTP/1.1\r\nHost: {to}\r\nContent-Length: 4\r\n\r\nbody").unwrap();
+        thread::sleep(Duration::from_millis(pause));
+        stream.write_all(b"\r\n").unwrap();
+        assert!(read_head(&mut stream).starts_with("HTTP/1.1 200 "));
+        thread::sleep(Duration::from_millis(700));
+        stream.write_all(get(to, "/").as_bytes()).unwrap();
+        let answer = read_head(&mut stream);
+        assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+        assert_eq!(proxy.totals().too_slow, 0);
+    }
+}
+
+#[test]
 fn idle_timeout_counts_progress_in_either_direction() {
     let to = server(|mut stream| {
         read_head(&mut stream);

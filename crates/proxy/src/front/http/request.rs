@@ -27,6 +27,11 @@ pub struct Request {
 }
 
 impl Request {
+    /// Whether its response has no content, whatever fields it has (RFC 9110, section 9.3.2).
+    pub fn is_head(&self) -> bool {
+        matches!(&self.kind, RequestKind::Forward { method, .. } if method == "HEAD")
+    }
+
     /// Whether the request has passed the proxy with this pseudonym (RFC 9110, section 7.6.3).
     pub fn has_passed(&self, pseudonym: &str) -> bool {
         self.via.split([',', ' ', '\t']).any(|word| word.eq_ignore_ascii_case(pseudonym))

@@ -56,8 +56,10 @@ fn read_strictly(
     let Some(head) = Head::read(buffer, max_len)? else { return Ok(None) };
     let (minor, status, reason) = parse_status_line(head.start)?;
     let hop = Hop::read(&head)?;
-    let framing = Framing::read(&head, minor)?;
-    let has_none = method == "HEAD" || status < 200 || status == 204 || status == 304;
+    // RFC 9110, section 9.3.6: a successful response to CONNECT has no framing, whatever its fields.
+    let is_tunnel = method == "CONNECT" && (200..300).contains(&status);
+    let framing = if is_tunnel { None } else { Framing::read(&head, minor)? };
+    let has_none = is_tunnel || method == "HEAD" || status < 200 || status == 204 || status == 304;
     let body = match framing {
         _ if has_none => Framing::Empty,
         Some(framing) => framing,
@@ -154,6 +156,16 @@ mod tests {
             body("HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\n", "GET"),
             Ok((Framing::Length(1), false))
         );
+    }
+
+    #[test]
+    fn successful_response_to_connect_has_no_framing() {
+        for fields in ["Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", "Content-Length: 5, 6\r\n"] {
+            let of_status =
+                |status: u16| answer(&format!("HTTP/1.1 {status} X\r\n{fields}\r\n"), "CONNECT", false);
+            assert_eq!(of_status(200).unwrap().1, Framing::Empty);
+            assert!(of_status(502).is_err());
+        }
     }
 
     #[test]
