@@ -194,8 +194,9 @@ impl Dialer {
         Transport { protocol, mark: config.mark, parallel, client, outgoing }
     }
 
-    /// Connects to `destination`, directly or through the upstream proxy. The rules apply to
-    /// resolved addresses, or with an upstream that resolves names, to what is known before.
+    /// Connects to `destination`, directly or through the upstream proxy. The rules apply to resolved
+    /// addresses, or with an upstream that resolves names, to the port and to addresses that follow
+    /// from the name without a lookup.
     pub(crate) async fn connect(&self, config: &Config, ask: Ask<'_>) -> Result<Connected, ConnectError> {
         let deadline = Instant::now() + config.timeouts.connect;
         let lookup = async || {
@@ -368,8 +369,8 @@ pub(crate) async fn read_some(stream: &Stream, buffer: &mut Vec<u8>, max_len: us
     stream.read_some(buffer, max_len).await
 }
 
-/// Appends more of an HTTP head to `buffer`: until a line ends, or `buffer` has `max_len` bytes. Returns 0
-/// at end of stream. A head that arrives byte by byte is thus not parsed again after each byte.
+/// Appends more of an HTTP head to `buffer`: until a line ends, or `buffer` has `max_len` bytes.
+/// Returns 0 at end of stream. Thus a head that arrives byte by byte is parsed once a line.
 pub(crate) async fn read_lines(stream: &Stream, buffer: &mut Vec<u8>, max_len: usize) -> io::Result<usize> {
     let before = buffer.len();
     loop {

@@ -1,7 +1,7 @@
 //! Byte stream of a connection: TCP, or TLS over TCP.
 //!
-//! All methods take `&self`, so that both directions of a relay share a stream. One task at a time polls
-//! it: a direction keeps the waker of its last poll only.
+//! All methods take `&self`, so that both directions of a relay share a stream. One task at a time
+//! polls it: each direction keeps only the waker of its last poll.
 
 use core::future::poll_fn;
 use core::mem::MaybeUninit;
@@ -114,8 +114,8 @@ impl Stream {
         }
     }
 
-    /// Appends up to `max_len` available bytes to `buffer`, and up to [`RECORD_BYTES`]; returns 0 at end
-    /// of stream. An empty buffer keeps no allocation while it waits.
+    /// Appends available bytes to `buffer`, at most `max_len` and [`RECORD_BYTES`]; returns 0 at end of
+    /// stream. An empty buffer keeps no allocation while it waits.
     pub(crate) async fn read_some(&self, buffer: &mut Vec<u8>, max_len: usize) -> io::Result<usize> {
         poll_fn(|context| self.poll_append(context, buffer, max_len)).await
     }
@@ -126,7 +126,7 @@ impl Stream {
         buffer: &mut Vec<u8>,
         max_len: usize,
     ) -> Poll<io::Result<usize>> {
-        // On the stack, so that `buffer` grows by what has arrived.
+        // On the stack, so that `buffer` grows by the received bytes alone.
         let mut bytes = [MaybeUninit::uninit(); RECORD_BYTES];
         let mut bytes = ReadBuf::uninit(&mut bytes[..max_len.min(RECORD_BYTES)]);
         let read = self.poll_read(context, &mut bytes);
@@ -160,7 +160,7 @@ impl Stream {
             }
             Self::Tls(_) => {
                 let mut context = Context::from_waker(core::task::Waker::noop());
-                // A task that has used up its budget reads nothing, whatever has arrived.
+                // Without budget the task reads nothing, although bytes may have arrived.
                 has_budget_remaining()
                     && self.poll_read(&mut context, &mut ReadBuf::new(&mut [0])).is_pending()
             }

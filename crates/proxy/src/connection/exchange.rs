@@ -36,6 +36,10 @@ pub(super) enum ExchangeError {
     Abandoned,
 }
 
+/// The server stopped reading the request, and has sent no response.
+const UNREAD: ExchangeError =
+    ExchangeError::BeforeResponse(ParseError { status: 504, reason: "the server does not read the request" });
+
 /// End of the client's side of an exchange.
 enum ClientEnd {
     /// The request body could not be relayed.
@@ -125,17 +129,6 @@ pub(super) async fn exchange(
 }
 
 impl Progress {
-    /// Error of a request that the server does not read; `mid_response` if the response has begun.
-    fn stopped_by_server(&self, mid_response: ExchangeError) -> ExchangeError {
-        if self.response_began.load(Relaxed) {
-            return mid_response;
-        }
-        ExchangeError::BeforeResponse(ParseError {
-            status: 504,
-            reason: "the server does not read the request",
-        })
-    }
-
     /// Error of an exchange beyond its time limits.
     fn timed_out(&self, end: End, server: &Stream) -> ExchangeError {
         if self.response_began.load(Relaxed) {
@@ -187,7 +180,8 @@ async fn relay_concurrently(
                     // The write timeout.
                     ClientEnd::Body(error) if error.kind() == ErrorKind::TimedOut => {
                         _ = linux::socket::abort(server);
-                        return Err(progress.stopped_by_server(ExchangeError::TimedOut(End::Stalled)));
+                        let began = progress.response_began.load(Relaxed);
+                        return Err(if began { ExchangeError::TimedOut(End::Stalled) } else { UNREAD });
                     }
                     ClientEnd::Body(_) => until = Some(Instant::now() + grace),
                 }
@@ -195,7 +189,7 @@ async fn relay_concurrently(
             () = sleep_until(waited), if until.is_some() => {
                 // A response that has begun in time may take longer.
                 if !progress.response_began.load(Relaxed) {
-                    return Err(progress.stopped_by_server(ExchangeError::MidResponse));
+                    return Err(UNREAD);
                 }
                 until = None;
             }

@@ -332,8 +332,8 @@ async fn respond_and_close(client: &Client, text: Vec<u8>) {
     }
 }
 
-/// Response of the proxy itself, with the request's id for a user's report; `request` is `None` if it
-/// could not be parsed.
+/// Response of the proxy itself, with the request's id for a user's report. `request` is `None` if
+/// it could not be parsed.
 fn error_response(
     client: &Client,
     request: Option<&Request>,

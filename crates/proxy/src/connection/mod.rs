@@ -259,7 +259,7 @@ impl Client {
         }
     }
 
-    /// Whether the client is this proxy, by whatever route.
+    /// Whether the client is this proxy, by any route.
     fn is_own_connection(&self) -> bool {
         let local = self.stream.tcp().local_addr();
         local.is_ok_and(|local| self.shared.dialer.outgoing.is_own(self.address, local))
@@ -276,8 +276,8 @@ impl Client {
         self.check_read(read)
     }
 
-    /// Appends more of the client's HTTP head to the buffer, at least to the end of a line, until the
-    /// deadline.
+    /// Appends more of the client's HTTP head to the buffer, as the function [`read_lines`], until
+    /// the deadline.
     async fn read_lines(&mut self) -> io::Result<()> {
         let read = read_lines(&self.stream, &mut self.buffer, self.config.limits.head);
         let read = timeout_at(self.deadline, read).await;

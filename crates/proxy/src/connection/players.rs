@@ -31,8 +31,8 @@ pub(super) struct PlayerWatch {
 }
 
 impl PlayerWatch {
-    /// Creates the watch for a request head; boxed, as few requests have one. `None` without an agent,
-    /// or without buffer state in the request.
+    /// Creates the watch for a request head, boxed because few requests have one. `None` without an
+    /// agent, or without buffer state in the request.
     pub(super) fn of(client: &Client, head: &[u8]) -> Option<Box<Self>> {
         let agent = client.config.agent.clone()?;
         let reported = State::of_request(head).filter(State::is_of_a_buffer)?;

@@ -336,7 +336,7 @@ pub(crate) struct Relay {
 }
 
 impl Relay {
-    /// Creates a relay whose directions begin with bytes that were read before.
+    /// Creates a relay. Its directions begin with bytes that were read before.
     pub(crate) fn new((up, down): (Vec<u8>, Vec<u8>), idle: Duration, until: Option<Instant>) -> Self {
         Self { up: Flow::new(up), down: Flow::new(down), idle_timer: IdleTimer::new(idle, until) }
     }

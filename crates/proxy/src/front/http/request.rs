@@ -27,7 +27,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// Whether its response has no content, whatever fields it has (RFC 9110, section 9.3.2).
+    /// Whether the method is HEAD: its response has no content (RFC 9110, section 9.3.2).
     pub fn is_head(&self) -> bool {
         matches!(&self.kind, RequestKind::Forward { method, .. } if method == "HEAD")
     }

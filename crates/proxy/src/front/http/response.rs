@@ -56,7 +56,7 @@ fn read_strictly(
     let Some(head) = Head::read(buffer, max_len)? else { return Ok(None) };
     let (minor, status, reason) = parse_status_line(head.start)?;
     let hop = Hop::read(&head)?;
-    // RFC 9110, section 9.3.6: a successful response to CONNECT has no framing, whatever its fields.
+    // A successful response to CONNECT has no framing, despite its fields (RFC 9110, section 9.3.6).
     let is_tunnel = method == "CONNECT" && (200..300).contains(&status);
     let framing = if is_tunnel { None } else { Framing::read(&head, minor)? };
     let has_none = is_tunnel || method == "HEAD" || status < 200 || status == 204 || status == 304;
