@@ -10,14 +10,13 @@ use crate::connect::{read_lines, read_some, write_all};
 use crate::counters::ByteCounters;
 use crate::front::http::{self, ChunkDecoder, ChunkEvent, Framing, ParseError, Request, RequestKind};
 use crate::latency::Histogram;
-use crate::relay::{self, End, Flow, RelayOptions, WriteGate};
+use crate::relay::{self, End, Flow, RelayError, RelayOptions, WriteGate};
 use crate::stream::Stream;
 use core::pin::{Pin, pin};
-use std::io::{self, ErrorKind};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until};
 
 /// Bytes of a chunked body read at once.
 const BODY_CHUNK_BYTES: usize = 16 << 10;
@@ -28,8 +27,8 @@ pub(super) enum ExchangeError {
     BeforeResponse(ParseError),
     /// The server closed the idle connection before it took the request: retry on a new one.
     Stale,
-    /// The client has received part of a response.
-    MidResponse,
+    /// A body broke off or is malformed: its receiver must not take the part for the whole.
+    Incomplete,
     /// A timeout expired after the client had received part of a response.
     TimedOut(End),
     /// The client closed its connection.
@@ -43,7 +42,7 @@ const UNREAD: ExchangeError =
 /// End of the client's side of an exchange.
 enum ClientEnd {
     /// The request body could not be relayed.
-    Body(io::Error),
+    Body(RelayError),
     /// The client closed its connection.
     Gone,
 }
@@ -168,22 +167,15 @@ async fn relay_concurrently(
                         _ = linux::socket::abort(server);
                         return Err(ExchangeError::Abandoned);
                     }
-                    // The client's body is malformed or incomplete, so the server must not wait
-                    // for more.
-                    ClientEnd::Body(error) if matches!(
-                        error.kind(),
-                        ErrorKind::InvalidData | ErrorKind::UnexpectedEof
-                    ) => {
+                    // The response of a server that wants no more may be under way.
+                    ClientEnd::Body(RelayError::Receiver) => until = Some(Instant::now() + grace),
+                    ClientEnd::Body(error) => {
+                        // The server must not wait for the rest.
                         _ = linux::socket::abort(server);
-                        return Err(ExchangeError::MidResponse);
+                        let stalled = error == RelayError::Stalled;
+                        let unanswered = !progress.response_began.load(Relaxed);
+                        return Err(if stalled && unanswered { UNREAD } else { error.into() });
                     }
-                    // The write timeout.
-                    ClientEnd::Body(error) if error.kind() == ErrorKind::TimedOut => {
-                        _ = linux::socket::abort(server);
-                        let began = progress.response_began.load(Relaxed);
-                        return Err(if began { ExchangeError::TimedOut(End::Stalled) } else { UNREAD });
-                    }
-                    ClientEnd::Body(_) => until = Some(Instant::now() + grace),
                 }
             }
             () = sleep_until(waited), if until.is_some() => {
@@ -234,7 +226,7 @@ impl ResponseRelay<'_> {
                 Some(response) if response.is_interim() => {
                     buffer.drain(..response.length);
                     if !request.is_http10 {
-                        self.write(&response.head).await?;
+                        self.write(response.head).await?;
                     }
                 }
                 Some(response) => break response,
@@ -259,11 +251,10 @@ impl ResponseRelay<'_> {
         }
         self.progress.response_began.store(true, Relaxed);
         self.first_byte.observe(self.began.elapsed());
-        self.write(&out).await?;
+        self.write(out).await?;
         BodyRelay { from: self.server, to: self.client, bytes: self.bytes, options: self.options }
             .run(buffer, body, request.is_http10)
-            .await
-            .map_err(|error| mid_response(&error))?;
+            .await?;
         self.progress.response_sent.store(true, Relaxed);
         if buffer.is_empty() {
             *buffer = Vec::new();
@@ -275,26 +266,19 @@ impl ResponseRelay<'_> {
         })
     }
 
-    /// Writes a head to the client, within the write timeout.
-    async fn write(&self, head: &[u8]) -> Result<(), ExchangeError> {
-        let written = write_in_time(self.client, head, self.options).await;
-        written.map_err(|error| mid_response(&error))?;
-        self.bytes.add(head.len() as u64);
-        Ok(())
+    /// Writes a head to the client.
+    async fn write(&self, head: Vec<u8>) -> Result<(), ExchangeError> {
+        let mut flow = Flow::of_length(0);
+        flow.prepend(head);
+        Ok(relay::relay_one_way(self.server, self.client, &mut flow, self.bytes, self.options).await?)
     }
 }
 
-/// Error of a relay to a client that has received a part of the response.
-fn mid_response(error: &io::Error) -> ExchangeError {
-    match error.kind() {
-        ErrorKind::TimedOut => ExchangeError::TimedOut(End::Stalled),
-        _ => ExchangeError::MidResponse,
+impl From<RelayError> for ExchangeError {
+    /// Error of a relay after which no other response can follow.
+    fn from(error: RelayError) -> Self {
+        if error == RelayError::Stalled { Self::TimedOut(End::Stalled) } else { Self::Incomplete }
     }
-}
-
-/// Writes all bytes within the write timeout.
-async fn write_in_time(to: &Stream, bytes: &[u8], options: RelayOptions) -> io::Result<()> {
-    timeout(options.write, write_all(to, bytes)).await.unwrap_or_else(|_| Err(ErrorKind::TimedOut.into()))
 }
 
 /// Relay of a message body.
@@ -307,7 +291,7 @@ struct BodyRelay<'a> {
 
 impl BodyRelay<'_> {
     /// Relays a body, beginning with `buffer`. Bytes after the body stay in `buffer`.
-    async fn run(&self, buffer: &mut Vec<u8>, body: Framing, dechunk: bool) -> io::Result<()> {
+    async fn run(&self, buffer: &mut Vec<u8>, body: Framing, dechunk: bool) -> Result<(), RelayError> {
         let Self { from, to, bytes, options } = *self;
         match body {
             Framing::Empty => Ok(()),
@@ -327,18 +311,14 @@ impl BodyRelay<'_> {
     }
 
     /// Relays a chunked body, encoded as new chunks, or as plain data if `dechunk`.
-    async fn run_chunked(&self, buffer: &mut Vec<u8>, dechunk: bool) -> io::Result<()> {
+    async fn run_chunked(&self, buffer: &mut Vec<u8>, dechunk: bool) -> Result<(), RelayError> {
         let Self { from, to, bytes, options } = *self;
         let mut chunks = ChunkDecoder::default();
-        let mut out = Vec::new();
-        let (mut gate, mut moved) = (WriteGate::default(), 0);
+        let (mut gate, mut flow) = (WriteGate::default(), Flow::of_length(0));
         loop {
-            let mut at = 0;
+            let (mut out, mut at) = (Vec::new(), 0);
             let ended = loop {
-                let piece = chunks
-                    .next(buffer, &mut at)
-                    .map_err(|reason| io::Error::new(ErrorKind::InvalidData, reason))?;
-                match piece {
+                match chunks.next(buffer, &mut at).map_err(|_| RelayError::Sender)? {
                     ChunkEvent::Data(range) if dechunk => out.extend_from_slice(&buffer[range]),
                     ChunkEvent::Data(range) => {
                         out.extend_from_slice(format!("{:x}\r\n", range.len()).as_bytes());
@@ -353,16 +333,15 @@ impl BodyRelay<'_> {
             if ended && !dechunk {
                 out.extend_from_slice(b"0\r\n\r\n");
             }
-            gate.wait(to.tcp(), moved, options.ahead).await;
-            write_in_time(to, &out, options).await?;
-            moved += out.len() as u64;
-            bytes.add(out.len() as u64);
-            out.clear();
+            gate.wait(to.tcp(), flow.moved, options.ahead).await;
+            flow.prepend(out);
+            relay::relay_one_way(from, to, &mut flow, bytes, options).await?;
             if ended {
                 return Ok(());
             }
-            if read_some(from, buffer, BODY_CHUNK_BYTES).await? == 0 {
-                return Err(ErrorKind::UnexpectedEof.into());
+            match read_some(from, buffer, BODY_CHUNK_BYTES).await {
+                Ok(1..) => {}
+                Ok(0) | Err(_) => return Err(RelayError::Sender),
             }
         }
     }

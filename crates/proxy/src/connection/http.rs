@@ -30,12 +30,26 @@ pub(super) struct ServerConnection {
     pub(super) used: bool,
 }
 
+/// Time of a request, and the bytes relayed before it.
+#[derive(Debug, Clone, Copy)]
+struct RequestStart {
+    at: Instant,
+    up: u64,
+    down: u64,
+}
+
+impl RequestStart {
+    fn of(client: &Client) -> Self {
+        Self { at: Instant::now(), up: client.up.load(Relaxed), down: client.down.load(Relaxed) }
+    }
+}
+
 pub(super) async fn serve(client: &mut Client) -> Option<Connected> {
     client.log_context.front = "http";
     let mut kept = None;
-    let mut is_answered = false;
+    let mut is_kept = false;
     loop {
-        let next = client.revocation().unless_due(pin!(next_request(client, is_answered))).await;
+        let next = client.revocation().unless_due(pin!(next_request(client, is_kept))).await;
         let Some(request) = next else {
             client.revoke();
             return None;
@@ -110,7 +124,7 @@ pub(super) async fn serve(client: &mut Client) -> Option<Connected> {
             revocation.unless_due(forward.as_mut()).await
         };
         match still_open {
-            Some(true) => is_answered = true,
+            Some(true) => is_kept = true,
             Some(false) => return None,
             None => {
                 client.revoke();
@@ -123,12 +137,8 @@ pub(super) async fn serve(client: &mut Client) -> Option<Connected> {
 /// Reads the client's next request; `None` if there is none. `is_kept` tells whether the client has
 /// received a response of a server.
 async fn next_request(client: &mut Client, is_kept: bool) -> Result<Option<Request>, ParseError> {
-    let end = client.end_of_lifetime();
-    if is_kept && end.is_some_and(|end| end <= Instant::now()) {
-        return Ok(None);
-    }
     let over = if is_kept { Instant::now() + client.config.timeouts.keep_alive } else { client.deadline };
-    let over = end.map_or(over, |end| end.min(over));
+    let over = client.end_of_lifetime().map_or(over, |end| end.min(over));
     loop {
         // An empty line after a body begins no request (RFC 9112, section 2.2).
         if client.buffer == b"\r\n" {
@@ -179,8 +189,8 @@ async fn forward_request(
     request: &Request,
     kept: &mut Option<ServerConnection>,
 ) -> bool {
-    let before = (Instant::now(), client.up.load(Relaxed), client.down.load(Relaxed));
-    let count_time = |client: &Client| client.shared.latencies.request.observe(before.0.elapsed());
+    let start = RequestStart::of(client);
+    let count_time = |client: &Client| client.shared.latencies.request.observe(start.at.elapsed());
     let usable = kept.take().filter(|one| one.destination == request.destination && is_reusable(one));
     let Some(mut server) = (match usable {
         Some(server) => Some(server),
@@ -191,12 +201,13 @@ async fn forward_request(
     };
     let until = client.config.timeouts.total.map(|total| Instant::now() + total);
     loop {
-        match exchange(client, request, &mut server, (before.0, until)).await {
+        match exchange(client, request, &mut server, (start.at, until)).await {
             Ok(answer) => {
                 Counters::count(&client.counters().requests);
                 count_time(client);
-                log_request(client, request, answer.status, before);
-                if !answer.keep_client {
+                log_request(client, request, answer.status, start);
+                let is_over = client.end_of_lifetime().is_some_and(|end| end <= Instant::now());
+                if is_over || !answer.keep_client {
                     drop(server);
                     close_after_relay(client, until).await;
                     return false;
@@ -231,7 +242,7 @@ async fn fail(client: &mut Client, request: &Request, error: ExchangeError) {
             Counters::count(&client.counters().failed);
             respond_error(client, Some(request), bad, "").await;
         }
-        ExchangeError::Stale | ExchangeError::MidResponse => {
+        ExchangeError::Stale | ExchangeError::Incomplete => {
             Counters::count(&client.counters().failed);
             reset(client, Outcome::Relay(End::Reset));
         }
@@ -285,7 +296,7 @@ fn is_reusable(server: &ServerConnection) -> bool {
 }
 
 /// Logs an answered request.
-fn log_request(client: &Client, request: &Request, status: u16, (began, up, down): (Instant, u64, u64)) {
+fn log_request(client: &Client, request: &Request, status: u16, start: RequestStart) {
     let (Some(log), RequestKind::Forward { method, .. }) = (client.shared.log(), &request.kind) else {
         return;
     };
@@ -301,9 +312,9 @@ fn log_request(client: &Client, request: &Request, status: u16, (began, up, down
         method: Some(method),
         status: Some(status),
         outcome: "answered",
-        seconds: access::seconds(began.elapsed()),
-        bytes_up: client.up.load(Relaxed) - up,
-        bytes_down: client.down.load(Relaxed) - down,
+        seconds: access::seconds(start.at.elapsed()),
+        bytes_up: client.up.load(Relaxed) - start.up,
+        bytes_down: client.down.load(Relaxed) - start.down,
         ..LogRecord::default()
     };
     log.line(&line);

@@ -16,7 +16,7 @@ use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 use linux::socket;
 use pipe::Pipe;
-use std::io::{self, ErrorKind};
+use std::io::ErrorKind;
 use std::time::Duration;
 use tokio::io::{Interest, ReadBuf};
 use tokio::net::TcpStream;
@@ -62,6 +62,19 @@ pub(crate) struct RelayOptions {
     pub(crate) write: Duration,
     /// Write-ahead beyond one round trip; see [`WriteGate`].
     pub(crate) ahead: Duration,
+}
+
+/// Failed relay of one direction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RelayError {
+    /// The sender was reset, ended too early, or sent something malformed.
+    Sender,
+    /// The receiver was reset.
+    Receiver,
+    /// The write timeout expired: the receiver does not read.
+    Stalled,
+    /// The proxy could not create a pipe.
+    NoPipe,
 }
 
 /// Reason for the end of a relay.
@@ -116,20 +129,19 @@ impl Flow {
         Self { limit: Some(length), ..Self::new(Vec::new()) }
     }
 
-    /// Sends `first` before the bytes of the limit.
+    /// Sends `first` before the bytes of the limit. All earlier bytes are sent.
     pub(crate) fn prepend(&mut self, first: Vec<u8>) {
         self.pending = first;
     }
 
-    /// Relays as far as both sockets allow; `Ready` at the limit, at the end of stream, or with
-    /// [`ErrorKind::TimedOut`] when the receiver does not read.
+    /// Relays as far as both sockets allow; `Ready` at the limit, at the end of stream, or with an error.
     fn poll(
         &mut self,
         (from, to): (&Stream, &Stream),
         bytes: ByteCounters<'_>,
         options: RelayOptions,
         context: &mut Context<'_>,
-    ) -> Poll<io::Result<()>> {
+    ) -> Poll<Result<(), RelayError>> {
         let before = self.moved;
         self.blocked = false;
         let result = self.poll_transfer((from, to), bytes, options.ahead, context);
@@ -137,14 +149,9 @@ impl Flow {
             let progress = self.moved != before;
             let queued = || socket::unacknowledged(to.tcp()).ok();
             ready!(self.write_timer.poll(self.blocked, progress, queued, (options.write, context)));
-            return Poll::Ready(Err(ErrorKind::TimedOut.into()));
+            return Poll::Ready(Err(RelayError::Stalled));
         }
         result
-    }
-
-    /// Whether the write timeout ended the flow.
-    fn is_stalled(&self) -> bool {
-        self.write_timer.is_over
     }
 
     fn poll_transfer(
@@ -153,20 +160,20 @@ impl Flow {
         bytes: ByteCounters<'_>,
         ahead: Duration,
         context: &mut Context<'_>,
-    ) -> Poll<io::Result<()>> {
+    ) -> Poll<Result<(), RelayError>> {
         loop {
             while self.written < self.pending.len() {
                 let written = to.poll_write(context, &self.pending[self.written..]);
-                match ready!(self.unless_blocked(written))? {
-                    0 => return Poll::Ready(Err(ErrorKind::WriteZero.into())),
-                    count => {
+                match ready!(self.unless_blocked(written)) {
+                    Ok(0) | Err(_) => return Poll::Ready(Err(RelayError::Receiver)),
+                    Ok(count) => {
                         self.written += count;
                         self.count(count, bytes);
                     }
                 }
             }
             let flushed = to.poll_flush(context);
-            ready!(self.unless_blocked(flushed))?;
+            ready!(self.unless_blocked(flushed)).map_err(|_| RelayError::Receiver)?;
             if self.written > 0 {
                 (self.pending, self.written) = (Vec::new(), 0);
             }
@@ -186,19 +193,15 @@ impl Flow {
                 ready!(self.poll_copy((from, to), ahead, context))?;
                 continue;
             };
-            ready!(from.poll_read_ready(context))?;
+            ready!(from.poll_read_ready(context)).map_err(|_| RelayError::Sender)?;
             ready!(self.poll_writable(to, context))?;
             let allowance = ready!(self.gate.poll(to, self.moved, ahead, context));
-            match self.splice_once(from, to, bytes, allowance) {
-                Ok(()) => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-                Err(error) => return Poll::Ready(Err(error)),
-            }
+            self.splice_once(from, to, bytes, allowance)?;
         }
     }
 
-    fn poll_writable(&mut self, to: &TcpStream, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.unless_blocked(to.poll_write_ready(context))
+    fn poll_writable(&mut self, to: &TcpStream, context: &mut Context<'_>) -> Poll<Result<(), RelayError>> {
+        self.unless_blocked(to.poll_write_ready(context)).map_err(|_| RelayError::Receiver)
     }
 
     /// Notes whether the receiver takes no more.
@@ -213,14 +216,14 @@ impl Flow {
         (from, to): (&Stream, &Stream),
         ahead: Duration,
         context: &mut Context<'_>,
-    ) -> Poll<io::Result<()>> {
+    ) -> Poll<Result<(), RelayError>> {
         ready!(self.poll_writable(to.tcp(), context))?;
         let allowance = ready!(self.gate.poll(to.tcp(), self.moved, ahead, context));
         let max_len = allowance.unwrap_or(RECORD_BYTES).min(RECORD_BYTES);
         let max_len = self.limit.map_or(max_len, |limit| limit.min(max_len as u64) as usize);
         let mut record = [0; RECORD_BYTES];
         let mut record = ReadBuf::new(&mut record[..max_len]);
-        ready!(from.poll_read(context, &mut record))?;
+        ready!(from.poll_read(context, &mut record)).map_err(|_| RelayError::Sender)?;
         let got = record.filled();
         self.ended = got.is_empty();
         if let Some(limit) = &mut self.limit {
@@ -230,15 +233,16 @@ impl Flow {
         Poll::Ready(Ok(()))
     }
 
-    /// Splices once, limited to `allowance` bytes.
+    /// Splices once, limited to `allowance` bytes. Nothing moves if a side is not ready.
     fn splice_once(
         &mut self,
         from: &TcpStream,
         to: &TcpStream,
         bytes: ByteCounters<'_>,
         allowance: Option<usize>,
-    ) -> io::Result<()> {
-        let mut pipe = Pipe::take()?;
+    ) -> Result<(), RelayError> {
+        let no_pipe = |_| RelayError::NoPipe;
+        let mut pipe = Pipe::take().map_err(no_pipe)?;
         let splice_len =
             self.limit.map_or(self.splice_len, |limit| limit.min(self.splice_len as u64) as usize);
         let splice_len = allowance.map_or(splice_len, |allowance| splice_len.min(allowance));
@@ -246,7 +250,7 @@ impl Flow {
             Ok(got) => got,
             Err(error) => {
                 pipe.give_back();
-                return Err(error);
+                return if error.kind() == ErrorKind::WouldBlock { Ok(()) } else { Err(RelayError::Sender) };
             }
         };
         if got == 0 {
@@ -260,14 +264,13 @@ impl Flow {
         let mut gone = 0;
         while gone < got {
             match to.try_io(Interest::WRITABLE, || pipe.empty(to, got - gone)) {
-                Ok(0) => return Err(ErrorKind::WriteZero.into()),
-                Ok(count) => gone += count,
+                Ok(count @ 1..) => gone += count,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    self.pending = pipe.drain(got - gone)?;
+                    self.pending = pipe.drain(got - gone).map_err(no_pipe)?;
                     break;
                 }
                 // Drop the pipe with its content: no other flow may receive these bytes.
-                Err(error) => return Err(error),
+                Ok(0) | Err(_) => return Err(RelayError::Receiver),
             }
         }
         self.count(gone, bytes);
@@ -289,19 +292,16 @@ impl Flow {
 }
 
 /// Relays one flow to its end, without an idle timeout.
-///
-/// # Errors
-/// A socket fails, the sender ends before the limit, or the write timeout expires.
 pub(crate) async fn relay_one_way(
     from: &Stream,
     to: &Stream,
     flow: &mut Flow,
     bytes: ByteCounters<'_>,
     options: RelayOptions,
-) -> io::Result<()> {
+) -> Result<(), RelayError> {
     poll_fn(|context| flow.poll((from, to), bytes, options, context)).await?;
     match flow.limit {
-        Some(1..) => Err(ErrorKind::UnexpectedEof.into()),
+        Some(1..) => Err(RelayError::Sender),
         _ => Ok(()),
     }
 }
@@ -361,7 +361,9 @@ impl Relay {
         let back = down.poll((server, client), bytes_down, options, context);
         match (there, back) {
             (Poll::Ready(Ok(())), Poll::Ready(Ok(()))) => Poll::Ready(End::Closed),
-            _ if up.is_stalled() || down.is_stalled() => Poll::Ready(End::Stalled),
+            (Poll::Ready(Err(RelayError::Stalled)), _) | (_, Poll::Ready(Err(RelayError::Stalled))) => {
+                Poll::Ready(End::Stalled)
+            }
             (Poll::Ready(Err(_)), _) | (_, Poll::Ready(Err(_))) => Poll::Ready(End::Reset),
             _ => idle_timer.poll(up.moved + down.moved != before, context),
         }
@@ -414,7 +416,6 @@ struct WriteTimer {
     queued: Option<u64>,
     /// Allocated on first use, as most flows never wait; rearmed only when it expires.
     sleep: Option<Pin<Box<Sleep>>>,
-    is_over: bool,
 }
 
 impl WriteTimer {
@@ -441,7 +442,6 @@ impl WriteTimer {
             if since + limit <= Instant::now() {
                 let left = queued();
                 if left >= self.queued {
-                    self.is_over = true;
                     return Poll::Ready(());
                 }
                 self.queued = left;

@@ -1,9 +1,10 @@
 //! Clients and servers that do not read, do not answer, or leave.
 
 use crate::support::{
-    BUFFERED_BODY_BYTES, buffering_site, connect, connect_slow, local, read_head, read_slowly, read_to_end,
-    request, server, start, tunnel, wait_until,
+    BUFFERED_BODY_BYTES, buffering_site, connect, connect_slow, local, protocol, read_head, read_slowly,
+    read_to_end, request, server, start, tunnel, wait_until,
 };
+use linux::socket::{self, Options};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread;
@@ -99,6 +100,25 @@ fn client_that_reads_slowly_is_not_stalled() {
 }
 
 #[test]
+fn client_that_reads_a_chunked_response_slowly_is_not_stalled() {
+    let mut config = local();
+    config.timeouts.write = Some(Duration::from_secs(1));
+    let (_proxy, at) = start(config);
+    let to = server(|mut stream| {
+        read_head(&mut stream);
+        _ = write!(stream, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{:x}\r\n", 1 << 20);
+        _ = stream.write_all(&vec![7; 1 << 20]);
+    });
+    let mut stream = connect_slow(at);
+    stream.write_all(get(to, "/").as_bytes()).unwrap();
+    let mut part = [0; 2048];
+    for _ in 0..40 {
+        stream.read_exact(&mut part).expect("the connection stays open");
+        thread::sleep(Duration::from_millis(100));
+    }
+}
+
+#[test]
 fn client_that_sends_and_never_reads_is_reset_at_the_write_timeout() {
     let mut config = limited(60_000, None);
     config.timeouts.write = Some(Duration::from_millis(500));
@@ -144,6 +164,22 @@ fn server_that_stops_reading_a_body_is_named_as_the_cause() {
     assert!(answer.starts_with("HTTP/1.1 504 "), "{answer}");
     drop(stream);
     await_free_places(&proxy);
+}
+
+#[test]
+fn reset_of_the_client_during_an_upload_frees_its_place() {
+    let to = server(|mut stream| _ = stream.read_to_end(&mut Vec::new()));
+    let mut config = limited(60_000, None);
+    config.timeouts.handshake = Duration::from_secs(30);
+    let (proxy, at) = start(config);
+    for framing in ["Content-Length: 100\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n64\r\n"] {
+        let mut stream = connect(at);
+        write!(stream, "POST http://{to}/ HTTP/1.1\r\nHost: {to}\r\n{framing}half").unwrap();
+        wait_until("the exchange has begun", || proxy.totals().bytes_up > 0);
+        linux::socket::abort(&stream).unwrap();
+        drop(stream);
+        await_free_places(&proxy);
+    }
 }
 
 #[test]
@@ -228,6 +264,32 @@ fn lifetime_limit_applies_to_http_requests_and_connections() {
     stream.write_all(get(to, "/").as_bytes()).unwrap();
     assert!(read_to_end(&mut stream).ends_with("ok"), "a complete response and the end of stream");
     await_free_places(&proxy);
+}
+
+#[test]
+fn response_at_the_lifetime_limit_is_whole_although_the_client_keeps_sending() {
+    const LENGTH: usize = 300_000;
+    let to = server(|mut stream| {
+        read_head(&mut stream);
+        _ = write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {LENGTH}\r\n\r\n");
+        _ = stream.write_all(&vec![b'x'; LENGTH - 1]);
+        thread::sleep(Duration::from_millis(1500));
+        _ = stream.write_all(b"x");
+    });
+    // The response fits the proxy's send buffer, but not the client's receive buffer.
+    let mut config = limited(60_000, Some(3000));
+    config.listen[0].send_buffer = Some(1 << 20);
+    let (proxy, at) = start(config);
+    let options = Options { receive_buffer: Some(32 << 10), ..Options::default() };
+    let mut stream = socket::connect(at, protocol(), &options).unwrap();
+    // The response ends after the lifetime of the connection and before that of the request.
+    thread::sleep(Duration::from_secs(2));
+    stream.write_all(get(to, "/").repeat(1000).as_bytes()).unwrap();
+    thread::sleep(Duration::from_millis(1700));
+    assert!(read_head(&mut stream).starts_with("HTTP/1.1 200 "));
+    assert_eq!(stream.read_to_end(&mut Vec::new()).unwrap(), LENGTH);
+    await_free_places(&proxy);
+    assert_eq!(proxy.totals().timed_out, 0);
 }
 
 #[test]
