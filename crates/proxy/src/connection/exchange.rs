@@ -83,14 +83,12 @@ pub(super) async fn exchange(
     let Client { shared, config, stream, buffer, up, down, .. } = client;
     let (options, stream, up, down) = (config.relay_options(), &*stream, &*up, &*down);
     let bytes_up = ByteCounters([&shared.counters.bytes_up, up]);
+    let bytes_down = ByteCounters([&shared.counters.bytes_down, down]);
     let stale = server.used && *body == Framing::Empty && matches!(&**method, "GET" | "HEAD" | "OPTIONS");
     let progress = Progress::default();
     let relay = ResponseRelay {
-        client: stream,
-        server: &server.stream,
+        to_client: MessageRelay { from: &server.stream, to: stream, bytes: bytes_down, options },
         max_len: config.limits.head,
-        options,
-        bytes: ByteCounters([&shared.counters.bytes_down, down]),
         size: AtomicU64::new(u64::MAX),
         progress: &progress,
         began,
@@ -109,9 +107,9 @@ pub(super) async fn exchange(
             progress.request_sent.store(*body == Framing::Empty, Relaxed);
             let response = pin!(relay.run(&mut server.buffer, method, request));
             let download = pin!(players::report_while(watch, &relay.size, down, response));
-            let upload = BodyRelay { from: stream, to: &server.stream, bytes: bytes_up, options };
+            let upload = MessageRelay { from: stream, to: &server.stream, bytes: bytes_up, options };
             let client_side = pin!(async {
-                match upload.run(buffer, *body, false).await {
+                match upload.run(Vec::new(), buffer, *body, false).await {
                     Ok(()) => progress.request_sent.store(true, Relaxed),
                     Err(error) => return ClientEnd::Body(error),
                 }
@@ -194,11 +192,9 @@ async fn relay_concurrently(
 
 /// Relay of a server's response to the client.
 struct ResponseRelay<'a> {
-    client: &'a Stream,
-    server: &'a Stream,
+    to_client: MessageRelay<'a>,
+    /// Limit of the head in bytes.
     max_len: usize,
-    options: RelayOptions,
-    bytes: ByteCounters<'a>,
     /// Bytes of the response including its head, once known; `u64::MAX` before.
     size: AtomicU64,
     progress: &'a Progress,
@@ -226,11 +222,11 @@ impl ResponseRelay<'_> {
                 Some(response) if response.is_interim() => {
                     buffer.drain(..response.length);
                     if !request.is_http10 {
-                        self.write(response.head).await?;
+                        self.to_client.run(response.head, buffer, Framing::Empty, false).await?;
                     }
                 }
                 Some(response) => break response,
-                None => match read_lines(self.server, buffer, self.max_len).await {
+                None => match read_lines(self.to_client.from, buffer, self.max_len).await {
                     Ok(count) if count > 0 => no_bytes_yet = false,
                     _ if self.stale && no_bytes_yet && buffer.is_empty() => return Err(ExchangeError::Stale),
                     _ => return Err(bad(502, "the server closed the connection")),
@@ -238,23 +234,12 @@ impl ResponseRelay<'_> {
             }
         };
         buffer.drain(..response.length);
-        let (mut out, mut body) = (response.head, response.body);
-        if let Framing::Length(length) = body {
-            self.size.store(out.len() as u64 + length, Relaxed);
-        }
-        if let Framing::Length(length) = body
-            && length >= buffer.len() as u64
-        {
-            // Send the head and the body bytes received so far in one write.
-            body = Framing::Length(length - buffer.len() as u64);
-            out.append(buffer);
+        if let Framing::Length(length) = response.body {
+            self.size.store(response.head.len() as u64 + length, Relaxed);
         }
         self.progress.response_began.store(true, Relaxed);
         self.first_byte.observe(self.began.elapsed());
-        self.write(out).await?;
-        BodyRelay { from: self.server, to: self.client, bytes: self.bytes, options: self.options }
-            .run(buffer, body, request.is_http10)
-            .await?;
+        self.to_client.run(response.head, buffer, response.body, request.is_http10).await?;
         self.progress.response_sent.store(true, Relaxed);
         if buffer.is_empty() {
             *buffer = Vec::new();
@@ -265,13 +250,6 @@ impl ResponseRelay<'_> {
             keep_server: response.keep_alive,
         })
     }
-
-    /// Writes a head to the client.
-    async fn write(&self, head: Vec<u8>) -> Result<(), ExchangeError> {
-        let mut flow = Flow::of_length(0);
-        flow.prepend(head);
-        Ok(relay::relay_one_way(self.server, self.client, &mut flow, self.bytes, self.options).await?)
-    }
 }
 
 impl From<RelayError> for ExchangeError {
@@ -281,42 +259,52 @@ impl From<RelayError> for ExchangeError {
     }
 }
 
-/// Relay of a message body.
-struct BodyRelay<'a> {
+/// Relay of a message, or of its body.
+struct MessageRelay<'a> {
     from: &'a Stream,
     to: &'a Stream,
     bytes: ByteCounters<'a>,
     options: RelayOptions,
 }
 
-impl BodyRelay<'_> {
-    /// Relays a body, beginning with `buffer`. Bytes after the body stay in `buffer`.
-    async fn run(&self, buffer: &mut Vec<u8>, body: Framing, dechunk: bool) -> Result<(), RelayError> {
-        let Self { from, to, bytes, options } = *self;
-        match body {
-            Framing::Empty => Ok(()),
+impl MessageRelay<'_> {
+    /// Relays a head, and a body that begins with `buffer`. Bytes after the body stay in `buffer`.
+    async fn run(
+        &self,
+        mut head: Vec<u8>,
+        buffer: &mut Vec<u8>,
+        body: Framing,
+        dechunk: bool,
+    ) -> Result<(), RelayError> {
+        let mut flow = match body {
+            Framing::Empty => Flow::of_length(head, 0),
             Framing::Length(length) => {
-                let first = buffer.len().min(usize::try_from(length).unwrap_or(usize::MAX));
-                let mut flow = Flow::of_length(length - first as u64);
-                flow.prepend(buffer.drain(..first).collect());
-                relay::relay_one_way(from, to, &mut flow, bytes, options).await
+                let here = buffer.len().min(usize::try_from(length).unwrap_or(usize::MAX));
+                head.extend(buffer.drain(..here));
+                Flow::of_length(head, length - here as u64)
             }
             Framing::UntilClose => {
-                let mut flow = Flow::new(std::mem::take(buffer));
-                relay::relay_one_way(from, to, &mut flow, bytes, options).await
+                head.append(buffer);
+                Flow::new(head)
             }
             // Boxed, so that other bodies do not carry its state.
-            Framing::Chunked => Box::pin(self.run_chunked(buffer, dechunk)).await,
-        }
+            Framing::Chunked => return Box::pin(self.run_chunked(head, buffer, dechunk)).await,
+        };
+        relay::relay_one_way(self.from, self.to, &mut flow, self.bytes, self.options).await
     }
 
-    /// Relays a chunked body, encoded as new chunks, or as plain data if `dechunk`.
-    async fn run_chunked(&self, buffer: &mut Vec<u8>, dechunk: bool) -> Result<(), RelayError> {
+    /// Relays a head and a chunked body, encoded as new chunks, or as plain data if `dechunk`.
+    async fn run_chunked(
+        &self,
+        mut out: Vec<u8>,
+        buffer: &mut Vec<u8>,
+        dechunk: bool,
+    ) -> Result<(), RelayError> {
         let Self { from, to, bytes, options } = *self;
         let mut chunks = ChunkDecoder::default();
-        let (mut gate, mut flow) = (WriteGate::default(), Flow::of_length(0));
+        let (mut gate, mut flow) = (WriteGate::default(), Flow::of_length(Vec::new(), 0));
         loop {
-            let (mut out, mut at) = (Vec::new(), 0);
+            let mut at = 0;
             let ended = loop {
                 match chunks.next(buffer, &mut at).map_err(|_| RelayError::Sender)? {
                     ChunkEvent::Data(range) if dechunk => out.extend_from_slice(&buffer[range]),
@@ -334,7 +322,7 @@ impl BodyRelay<'_> {
                 out.extend_from_slice(b"0\r\n\r\n");
             }
             gate.wait(to.tcp(), flow.moved, options.ahead).await;
-            flow.prepend(out);
+            flow.prepend(std::mem::take(&mut out));
             relay::relay_one_way(from, to, &mut flow, bytes, options).await?;
             if ended {
                 return Ok(());

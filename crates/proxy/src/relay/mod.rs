@@ -124,9 +124,9 @@ impl Flow {
         }
     }
 
-    /// Creates a flow of `length` bytes that does not propagate the end of stream.
-    pub(crate) fn of_length(length: u64) -> Self {
-        Self { limit: Some(length), ..Self::new(Vec::new()) }
+    /// Creates a flow of `first` and `length` further bytes that does not propagate the end of stream.
+    pub(crate) fn of_length(first: Vec<u8>, length: u64) -> Self {
+        Self { limit: Some(length), ..Self::new(first) }
     }
 
     /// Sends `first` before the bytes of the limit. All earlier bytes are sent.
