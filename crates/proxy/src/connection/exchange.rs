@@ -27,17 +27,21 @@ pub(super) enum ExchangeError {
     BeforeResponse(ParseError),
     /// The server closed the idle connection before it took the request: retry on a new one.
     Stale,
-    /// A body broke off or is malformed: its receiver must not take the part for the whole.
+    /// A response broke off: the client must not take the part for the whole.
     Incomplete,
     /// A timeout expired after the client had received part of a response.
     TimedOut(End),
-    /// The client closed its connection.
+    /// The client closed its connection before the end.
     Abandoned,
 }
 
 /// The server stopped reading the request, and has sent no response.
 const UNREAD: ExchangeError =
     ExchangeError::BeforeResponse(ParseError { status: 504, reason: "the server does not read the request" });
+
+/// The body of the request is malformed, and the server has sent no response.
+const MALFORMED: ExchangeError =
+    ExchangeError::BeforeResponse(ParseError { status: 400, reason: "malformed chunk of the body" });
 
 /// End of the client's side of an exchange.
 enum ClientEnd {
@@ -52,7 +56,7 @@ enum ClientEnd {
 struct Progress {
     /// The server has the whole request.
     request_sent: AtomicBool,
-    /// The client has received a part of the response.
+    /// The relay of a response, or of an interim one, has begun and has not ended.
     response_began: AtomicBool,
     /// The client has received the whole response.
     response_sent: AtomicBool,
@@ -84,7 +88,8 @@ pub(super) async fn exchange(
     let (options, stream, up, down) = (config.relay_options(), &*stream, &*up, &*down);
     let bytes_up = ByteCounters([&shared.counters.bytes_up, up]);
     let bytes_down = ByteCounters([&shared.counters.bytes_down, down]);
-    let stale = server.used && *body == Framing::Empty && matches!(&**method, "GET" | "HEAD" | "OPTIONS");
+    let is_retryable =
+        server.used && *body == Framing::Empty && matches!(&**method, "GET" | "HEAD" | "OPTIONS");
     let progress = Progress::default();
     let relay = ResponseRelay {
         to_client: MessageRelay { from: &server.stream, to: stream, bytes: bytes_down, options },
@@ -93,14 +98,18 @@ pub(super) async fn exchange(
         progress: &progress,
         began,
         first_byte: &shared.latencies.first_byte,
-        stale,
+        is_retryable,
     };
     let moved = || up.load(Relaxed) + down.load(Relaxed);
     let result = {
         let work = pin!(async {
             if write_all(&server.stream, head).await.is_err() {
                 let bad = ParseError { status: 502, reason: "the server closed the connection" };
-                return Err(if stale { ExchangeError::Stale } else { ExchangeError::BeforeResponse(bad) });
+                return Err(if is_retryable {
+                    ExchangeError::Stale
+                } else {
+                    ExchangeError::BeforeResponse(bad)
+                });
             }
             bytes_up.add(head.len() as u64);
             // The response may be here before the client's side is polled.
@@ -151,9 +160,9 @@ async fn relay_concurrently(
     grace: Duration,
 ) -> Result<Answer, ExchangeError> {
     let mut client_ended = false;
-    let mut until = None;
+    let mut grace_end = None;
     let answer = loop {
-        let waited = until.unwrap_or_else(Instant::now);
+        let waited = grace_end.unwrap_or_else(Instant::now);
         tokio::select! {
             biased;
             result = &mut download => break result?,
@@ -166,22 +175,27 @@ async fn relay_concurrently(
                         return Err(ExchangeError::Abandoned);
                     }
                     // The response of a server that wants no more may be under way.
-                    ClientEnd::Body(RelayError::Receiver) => until = Some(Instant::now() + grace),
+                    ClientEnd::Body(RelayError::Receiver) => grace_end = Some(Instant::now() + grace),
                     ClientEnd::Body(error) => {
                         // The server must not wait for the rest.
                         _ = linux::socket::abort(server);
-                        let stalled = error == RelayError::Stalled;
                         let unanswered = !progress.response_began.load(Relaxed);
-                        return Err(if stalled && unanswered { UNREAD } else { error.into() });
+                        return Err(match error {
+                            RelayError::Stalled if unanswered => UNREAD,
+                            RelayError::Malformed if unanswered => MALFORMED,
+                            RelayError::Stalled => ExchangeError::TimedOut(End::Stalled),
+                            RelayError::Sender => ExchangeError::Abandoned,
+                            _ => ExchangeError::Incomplete,
+                        });
                     }
                 }
             }
-            () = sleep_until(waited), if until.is_some() => {
+            () = sleep_until(waited), if grace_end.is_some() => {
                 // A response that has begun in time may take longer.
                 if !progress.response_began.load(Relaxed) {
                     return Err(UNREAD);
                 }
-                until = None;
+                grace_end = None;
             }
         }
     };
@@ -200,8 +214,8 @@ struct ResponseRelay<'a> {
     progress: &'a Progress,
     began: Instant,
     first_byte: &'a Histogram,
-    /// Whether the request can be retried because the connection was reused.
-    stale: bool,
+    /// Whether the request can be retried on a new connection, as this one was reused.
+    is_retryable: bool,
 }
 
 impl ResponseRelay<'_> {
@@ -222,24 +236,30 @@ impl ResponseRelay<'_> {
                 Some(response) if response.is_interim() => {
                     buffer.drain(..response.length);
                     if !request.is_http10 {
-                        self.to_client.run(response.head, buffer, Framing::Empty, false).await?;
+                        self.progress.response_began.store(true, Relaxed);
+                        let interim = self.to_client.run(response.head, buffer, Framing::Empty, false);
+                        interim.await.map_err(response_error)?;
+                        self.progress.response_began.store(false, Relaxed);
                     }
                 }
                 Some(response) => break response,
                 None => match read_lines(self.to_client.from, buffer, self.max_len).await {
                     Ok(count) if count > 0 => no_bytes_yet = false,
-                    _ if self.stale && no_bytes_yet && buffer.is_empty() => return Err(ExchangeError::Stale),
+                    _ if self.is_retryable && no_bytes_yet && buffer.is_empty() => {
+                        return Err(ExchangeError::Stale);
+                    }
                     _ => return Err(bad(502, "the server closed the connection")),
                 },
             }
         };
         buffer.drain(..response.length);
         if let Framing::Length(length) = response.body {
-            self.size.store(response.head.len() as u64 + length, Relaxed);
+            self.size.store(length.saturating_add(response.head.len() as u64), Relaxed);
         }
         self.progress.response_began.store(true, Relaxed);
         self.first_byte.observe(self.began.elapsed());
-        self.to_client.run(response.head, buffer, response.body, request.is_http10).await?;
+        let relay = self.to_client.run(response.head, buffer, response.body, request.is_http10);
+        relay.await.map_err(response_error)?;
         self.progress.response_sent.store(true, Relaxed);
         if buffer.is_empty() {
             *buffer = Vec::new();
@@ -252,10 +272,12 @@ impl ResponseRelay<'_> {
     }
 }
 
-impl From<RelayError> for ExchangeError {
-    /// Error of a relay after which no other response can follow.
-    fn from(error: RelayError) -> Self {
-        if error == RelayError::Stalled { Self::TimedOut(End::Stalled) } else { Self::Incomplete }
+/// Error of an exchange whose response could not be relayed.
+const fn response_error(error: RelayError) -> ExchangeError {
+    match error {
+        RelayError::Stalled => ExchangeError::TimedOut(End::Stalled),
+        RelayError::Receiver => ExchangeError::Abandoned,
+        RelayError::Sender | RelayError::Malformed | RelayError::NoPipe => ExchangeError::Incomplete,
     }
 }
 
@@ -306,7 +328,7 @@ impl MessageRelay<'_> {
         loop {
             let mut at = 0;
             let ended = loop {
-                match chunks.next(buffer, &mut at).map_err(|_| RelayError::Sender)? {
+                match chunks.next(buffer, &mut at).map_err(|_| RelayError::Malformed)? {
                     ChunkEvent::Data(range) if dechunk => out.extend_from_slice(&buffer[range]),
                     ChunkEvent::Data(range) => {
                         out.extend_from_slice(format!("{:x}\r\n", range.len()).as_bytes());

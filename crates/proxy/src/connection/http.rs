@@ -47,9 +47,9 @@ impl RequestStart {
 pub(super) async fn serve(client: &mut Client) -> Option<Connected> {
     client.log_context.front = "http";
     let mut kept = None;
-    let mut is_kept = false;
+    let mut is_answered = false;
     loop {
-        let next = client.revocation().unless_due(pin!(next_request(client, is_kept))).await;
+        let next = client.revocation().unless_due(pin!(next_request(client, is_answered))).await;
         let Some(request) = next else {
             client.revoke();
             return None;
@@ -57,7 +57,14 @@ pub(super) async fn serve(client: &mut Client) -> Option<Connected> {
         client.requests += u32::from(!matches!(request, Ok(None)));
         let request = match request {
             Ok(Some(request)) => request,
-            Ok(None) => return None,
+            Ok(None) => {
+                // The kernel may hold the end of a response.
+                if is_answered && *client.phase.borrow() == Phase::Serving {
+                    let until = client.config.timeouts.total.map(|total| Instant::now() + total);
+                    close_after_relay(client, until).await;
+                }
+                return None;
+            }
             Err(bad) => {
                 // A slow request is counted already.
                 if client.log_context.outcome != Outcome::TooSlow {
@@ -124,7 +131,7 @@ pub(super) async fn serve(client: &mut Client) -> Option<Connected> {
             revocation.unless_due(forward.as_mut()).await
         };
         match still_open {
-            Some(true) => is_kept = true,
+            Some(true) => is_answered = true,
             Some(false) => return None,
             None => {
                 client.revoke();
@@ -134,11 +141,15 @@ pub(super) async fn serve(client: &mut Client) -> Option<Connected> {
     }
 }
 
-/// Reads the client's next request; `None` if there is none. `is_kept` tells whether the client has
+/// Reads the client's next request; `None` if there is none. `is_answered` tells whether the client has
 /// received a response of a server.
-async fn next_request(client: &mut Client, is_kept: bool) -> Result<Option<Request>, ParseError> {
-    let over = if is_kept { Instant::now() + client.config.timeouts.keep_alive } else { client.deadline };
-    let over = client.end_of_lifetime().map_or(over, |end| end.min(over));
+async fn next_request(client: &mut Client, is_answered: bool) -> Result<Option<Request>, ParseError> {
+    let end = client.end_of_lifetime();
+    if is_answered && end.is_some_and(|end| end <= Instant::now()) {
+        return Ok(None);
+    }
+    let over = if is_answered { Instant::now() + client.config.timeouts.keep_alive } else { client.deadline };
+    let over = end.map_or(over, |end| end.min(over));
     loop {
         // An empty line after a body begins no request (RFC 9112, section 2.2).
         if client.buffer == b"\r\n" {
@@ -152,7 +163,7 @@ async fn next_request(client: &mut Client, is_kept: bool) -> Result<Option<Reque
                 Ok(Ok(1..)) => {}
                 Ok(_) => return Ok(None),
                 Err(_) => {
-                    if !is_kept {
+                    if !is_answered {
                         client.log_context.outcome = Outcome::TooSlow;
                         Counters::count(&client.shared.counters.too_slow);
                     }
@@ -162,7 +173,7 @@ async fn next_request(client: &mut Client, is_kept: bool) -> Result<Option<Reque
             _ = client.phase.wait_for(|phase| *phase != Phase::Serving) => return Ok(None),
         }
     }
-    if is_kept {
+    if is_answered {
         client.deadline = Instant::now() + client.config.timeouts.handshake;
     }
     loop {
@@ -206,8 +217,7 @@ async fn forward_request(
                 Counters::count(&client.counters().requests);
                 count_time(client);
                 log_request(client, request, answer.status, start);
-                let is_over = client.end_of_lifetime().is_some_and(|end| end <= Instant::now());
-                if is_over || !answer.keep_client {
+                if !answer.keep_client {
                     drop(server);
                     close_after_relay(client, until).await;
                     return false;
@@ -239,7 +249,8 @@ async fn fail(client: &mut Client, request: &Request, error: ExchangeError) {
     match error {
         ExchangeError::BeforeResponse(bad) => {
             client.log_context.outcome = Outcome::Failed(bad.reason);
-            Counters::count(&client.counters().failed);
+            let counters = client.counters();
+            Counters::count(if bad.status == 400 { &counters.bad_requests } else { &counters.failed });
             respond_error(client, Some(request), bad, "").await;
         }
         ExchangeError::Stale | ExchangeError::Incomplete => {

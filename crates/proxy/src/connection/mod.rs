@@ -17,7 +17,7 @@ use crate::counters::Counters;
 use crate::credentials::Credential;
 use crate::destination::Destination;
 use crate::logins::Verdict;
-use crate::relay::{self, Linger};
+use crate::relay::{self, Linger, RelayOptions};
 use crate::server::{ConnectionPermit, Phase, Shared};
 use crate::stream::Stream;
 use crate::tls_stream;
@@ -309,16 +309,30 @@ impl Client {
         self.buffer.first().copied()
     }
 
+    /// Writes a response of the proxy itself.
     async fn write(&self, bytes: &[u8]) -> io::Result<()> {
-        let deadline = Instant::now() + self.config.timeouts.handshake;
-        timeout_at(deadline, connect::write_all(&self.stream, bytes)).await?
+        let options = RelayOptions { write: self.response_timeout(), ..self.config.relay_options() };
+        let written = relay::write_message(&self.stream, bytes.to_vec(), options).await;
+        written.map_err(|_| ErrorKind::BrokenPipe.into())
     }
 
-    /// Closes after a response of the proxy itself, for which the client has the handshake timeout.
+    /// Closes after a response of the proxy itself.
     async fn close_after_response(&self) {
-        let write = self.config.timeouts.handshake;
-        let limits = Linger { write, until: Some(Instant::now() + write) };
+        let write = self.response_timeout();
+        let time = if self.has_data() { self.config.timeouts.total } else { Some(write) };
+        let limits = Linger { write, until: time.map(|time| Instant::now() + time) };
         relay::close_after_response(&self.stream, limits).await;
+    }
+
+    /// Time without progress for a response of the proxy itself. It may follow one of a server, which a
+    /// slow client is still reading.
+    fn response_timeout(&self) -> Duration {
+        if self.has_data() { self.config.relay_options().write } else { self.config.timeouts.handshake }
+    }
+
+    /// Whether the client has received data of a server.
+    fn has_data(&self) -> bool {
+        self.down.load(Relaxed) > 0
     }
 
     /// Whether the client has to log in: by the present users, or by the users of the configuration that

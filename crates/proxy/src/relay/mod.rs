@@ -17,6 +17,7 @@ use core::task::{Context, Poll, ready};
 use linux::socket;
 use pipe::Pipe;
 use std::io::ErrorKind;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 use tokio::io::{Interest, ReadBuf};
 use tokio::net::TcpStream;
@@ -67,13 +68,15 @@ pub(crate) struct RelayOptions {
 /// Failed relay of one direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RelayError {
-    /// The sender was reset, ended too early, or sent something malformed.
+    /// The sender was reset or ended too early.
     Sender,
+    /// The sender's data is malformed.
+    Malformed,
     /// The receiver was reset.
     Receiver,
     /// The write timeout expired: the receiver does not read.
     Stalled,
-    /// The proxy could not create a pipe.
+    /// The proxy could not create or read a pipe.
     NoPipe,
 }
 
@@ -129,7 +132,7 @@ impl Flow {
         Self { limit: Some(length), ..Self::new(first) }
     }
 
-    /// Sends `first` before the bytes of the limit. All earlier bytes are sent.
+    /// Sends `first` before the bytes of the limit. Valid when all earlier bytes are sent.
     pub(crate) fn prepend(&mut self, first: Vec<u8>) {
         self.pending = first;
     }
@@ -145,13 +148,14 @@ impl Flow {
         let before = self.moved;
         self.blocked = false;
         let result = self.poll_transfer((from, to), bytes, options.ahead, context);
-        if result.is_pending() {
-            let progress = self.moved != before;
-            let queued = || socket::unacknowledged(to.tcp()).ok();
-            ready!(self.write_timer.poll(self.blocked, progress, queued, (options.write, context)));
-            return Poll::Ready(Err(RelayError::Stalled));
+        if result.is_ready() {
+            self.write_timer.stop();
+            return result;
         }
-        result
+        let progress = self.moved != before;
+        let queued = || socket::unacknowledged(to.tcp()).ok();
+        ready!(self.write_timer.poll(self.blocked, progress, queued, (options.write, context)));
+        Poll::Ready(Err(RelayError::Stalled))
     }
 
     fn poll_transfer(
@@ -306,6 +310,17 @@ pub(crate) async fn relay_one_way(
     }
 }
 
+/// Writes a message of the proxy itself, which no counter contains.
+pub(crate) async fn write_message(
+    to: &Stream,
+    message: Vec<u8>,
+    options: RelayOptions,
+) -> Result<(), RelayError> {
+    let uncounted = AtomicU64::new(0);
+    let mut flow = Flow::of_length(message, 0);
+    relay_one_way(to, to, &mut flow, ByteCounters([&uncounted; 2]), options).await
+}
+
 /// Runs `work` with an idle timeout and until a time limit. `moved` counts its bytes. `work` is
 /// borrowed, since a large future is slow to move.
 ///
@@ -406,8 +421,8 @@ impl IdleTimer {
     }
 }
 
-/// Write timeout: the time since the receiver last accepted a byte while others wait. Its socket accepts
-/// none for long if it reads slowly, since that has a queue of its own; then the queue shrinks.
+/// Write timeout: the time since the receiver last accepted a byte while others wait. The socket of a
+/// slow reader may accept none for long while its queue shrinks, which counts as progress.
 #[derive(Debug, Default)]
 struct WriteTimer {
     /// `None` while no byte waits.
@@ -419,6 +434,11 @@ struct WriteTimer {
 }
 
 impl WriteTimer {
+    /// No byte waits.
+    fn stop(&mut self) {
+        self.since = None;
+    }
+
     fn poll(
         &mut self,
         blocked: bool,
@@ -427,7 +447,7 @@ impl WriteTimer {
         (limit, context): (Duration, &mut Context<'_>),
     ) -> Poll<()> {
         if !blocked {
-            self.since = None;
+            self.stop();
             return Poll::Pending;
         }
         let mut since = match self.since {
@@ -450,5 +470,39 @@ impl WriteTimer {
             sleep.as_mut().reset(since + limit);
         }
         Poll::Pending
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::AsyncReadExt as _;
+    use tokio::net::TcpListener;
+    use tokio::time::{sleep, timeout};
+
+    #[tokio::test]
+    async fn time_between_two_messages_of_a_flow_does_not_count_as_stalled() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let mut peer = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let to = Stream::Tcp(listener.accept().await.unwrap().0);
+        let uncounted = AtomicU64::new(0);
+        let bytes = ByteCounters([&uncounted; 2]);
+        let write = Duration::from_millis(300);
+        let options = RelayOptions { idle: write, write, ahead: Duration::ZERO };
+        // The first message waits for the peer to read.
+        let mut flow = Flow::of_length(vec![0; 16 << 20], 0);
+        let mut part = vec![0; 16 << 20];
+        let (sent, read) =
+            tokio::join!(relay_one_way(&to, &to, &mut flow, bytes, options), peer.read_exact(&mut part));
+        assert_eq!((sent, read.is_ok()), (Ok(()), true));
+        sleep(2 * write).await;
+        // The second finds more in the queue, and full buffers at the peer.
+        flow.write_timer.queued = Some(1);
+        while timeout(write, to.tcp().writable()).await.is_ok() {
+            _ = to.tcp().try_write(&part);
+        }
+        flow.prepend(vec![0]);
+        let second = timeout(write / 2, relay_one_way(&to, &to, &mut flow, bytes, options)).await;
+        assert!(second.is_err(), "it waits: {second:?}");
     }
 }

@@ -202,3 +202,28 @@ fn reload_without_users_lets_no_earlier_connection_in_without_a_login() {
     socks_before_password.write_all(b"\x01\x03ann\x05right").unwrap();
     assert_eq!(read_to_end(&mut socks_before_password).as_bytes(), [1, 1]);
 }
+
+#[test]
+fn requests_without_a_login_do_not_outlast_the_lifetime_limit() {
+    let to = server(|mut stream| {
+        read_head(&mut stream);
+        _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    });
+    let mut config = with_users(&line("ann:right"));
+    config.timeouts.total = Some(Duration::from_secs(2));
+    let (proxy, at) = start(config);
+    let mut stream = connect(at);
+    let request = |fields: &str| format!("GET http://{to}/ HTTP/1.1\r\nHost: {to}\r\n{fields}\r\n");
+    stream.write_all(request(&authorization("ann:right")).as_bytes()).unwrap();
+    assert!(read_head(&mut stream).starts_with("HTTP/1.1 200 "));
+    // Each segment ends a request and begins the next one.
+    let anonymous = request("");
+    let (first, rest) = anonymous.split_at(1);
+    let start = Instant::now();
+    _ = stream.write_all(first.as_bytes());
+    while start.elapsed() < Duration::from_secs(6) && proxy.totals().open > 0 {
+        _ = stream.write_all(format!("{rest}{first}").as_bytes());
+        thread::sleep(Duration::from_millis(100));
+    }
+    assert_eq!(proxy.totals().open, 0, "the place is free");
+}

@@ -5,7 +5,7 @@ use crate::support::{
     read_to_end, request, server, start, tunnel, wait_until,
 };
 use linux::socket::{self, Options};
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -173,13 +173,35 @@ fn reset_of_the_client_during_an_upload_frees_its_place() {
     config.timeouts.handshake = Duration::from_secs(30);
     let (proxy, at) = start(config);
     for framing in ["Content-Length: 100\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n64\r\n"] {
+        let before = proxy.totals().bytes_up;
         let mut stream = connect(at);
         write!(stream, "POST http://{to}/ HTTP/1.1\r\nHost: {to}\r\n{framing}half").unwrap();
-        wait_until("the exchange has begun", || proxy.totals().bytes_up > 0);
-        linux::socket::abort(&stream).unwrap();
+        wait_until("the exchange has begun", || proxy.totals().bytes_up > before);
+        socket::abort(&stream).unwrap();
         drop(stream);
         await_free_places(&proxy);
     }
+    assert_eq!((proxy.totals().abandoned, proxy.totals().failed), (2, 0));
+}
+
+#[test]
+fn client_that_does_not_read_interim_responses_is_reset() {
+    let to = server(|mut stream| {
+        let interim = format!("HTTP/1.1 103 Early Hints\r\nLink: {}\r\n\r\n", "x".repeat(8000));
+        while stream.write_all(interim.as_bytes()).is_ok() {}
+    });
+    let mut config = limited(500, None);
+    config.timeouts.write = Some(Duration::from_secs(60));
+    config.timeouts.handshake = Duration::from_secs(30);
+    let (proxy, at) = start(config);
+    let mut stream = connect(at);
+    stream.write_all(get(to, "/").as_bytes()).unwrap();
+    wait_until("the responses have begun", || proxy.totals().bytes_down > 0);
+    await_free_places(&proxy);
+    let mut received = Vec::new();
+    let error = stream.read_to_end(&mut received).expect_err("a reset");
+    assert_eq!(error.kind(), ErrorKind::ConnectionReset);
+    assert!(!String::from_utf8_lossy(&received).contains(" 504 "), "no response within another");
 }
 
 #[test]
@@ -415,6 +437,38 @@ fn end_of_the_proxy_waits_no_longer_and_the_kernel_delivers_the_response() {
         read_head(&mut stream);
         assert_eq!(read_slowly(&mut stream).unwrap(), BUFFERED_BODY_BYTES);
     }
+}
+
+#[test]
+fn client_that_never_reads_the_end_of_a_kept_connection_is_reset_at_the_write_timeout() {
+    let mut config = limited(60_000, None);
+    config.timeouts.write = Some(Duration::from_millis(500));
+    config.timeouts.keep_alive = Duration::from_millis(200);
+    let (proxy, at) = start(config);
+    let mut stream = connect_slow(at);
+    stream.write_all(get(buffering_site(true), "/").as_bytes()).unwrap();
+    wait_until("the kernel has the response", || proxy.totals().requests == 1);
+    await_free_places(&proxy);
+    assert_eq!(proxy.totals().timed_out, 1);
+}
+
+#[test]
+fn error_of_a_pipelined_request_waits_for_the_response_before_it() {
+    let refused = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let mut config = limited(60_000, None);
+    config.timeouts.handshake = Duration::from_millis(500);
+    let (_proxy, at) = start(config);
+    let mut stream = connect_slow(at);
+    let requests = get(buffering_site(true), "/") + &get(refused, "/");
+    stream.write_all(requests.as_bytes()).unwrap();
+    assert!(read_head(&mut stream).starts_with("HTTP/1.1 200 "));
+    let mut body = vec![0; BUFFERED_BODY_BYTES];
+    for part in body.chunks_mut(BUFFERED_BODY_BYTES / 20) {
+        stream.read_exact(part).expect("the response is whole");
+        thread::sleep(Duration::from_millis(100));
+    }
+    let error = read_head(&mut stream);
+    assert!(error.starts_with("HTTP/1.1 502 "), "{error}");
 }
 
 #[test]

@@ -71,7 +71,9 @@ fn read_strictly(
     _ = write!(out, "HTTP/1.1 {status} ");
     out.extend_from_slice(reason.strip_prefix(b" ").unwrap_or_default());
     out.extend_from_slice(b"\r\n");
-    hop.pass(&head, &[], &mut out);
+    // RFC 9110, section 8.6.
+    let has_no_length = status < 200 || status == 204;
+    hop.pass(&head, if has_no_length { &[b"content-length"] } else { &[] }, &mut out);
     if body == Framing::Chunked && !is_http10 {
         out.extend_from_slice(b"Transfer-Encoding: chunked\r\n");
     }
@@ -156,6 +158,15 @@ mod tests {
             body("HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\n", "GET"),
             Ok((Framing::Length(1), false))
         );
+    }
+
+    #[test]
+    fn response_without_content_has_no_length() {
+        for (status, has_length) in [(103, false), (200, true), (204, false), (304, true)] {
+            let text = format!("HTTP/1.1 {status} X\r\nContent-Length: 5\r\n\r\n");
+            let head = answer(&text, "GET", false).unwrap().0;
+            assert_eq!(head.contains("Content-Length: 5"), has_length, "{head}");
+        }
     }
 
     #[test]
