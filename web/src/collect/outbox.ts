@@ -13,7 +13,7 @@ export interface OutboxStatus {
   readonly refused: number;
   /** The last record accepted, and its address at the collector. */
   readonly delivered: { readonly id: string; readonly url: string | null } | null;
-  /** Reason of the last failure; `null` after a success. */
+  /** Reason of the last failure; `null` after a pass in which a record was accepted and none failed. */
   readonly reason: string | null;
   /**
    * Time until the next automatic attempt (ms); `null` if no record waits or no collector is set.
@@ -47,6 +47,8 @@ export class Outbox {
   #retryMs = MIN_RETRY_MS;
   /** Generation of the retry timer: a later pass invalidates earlier timers. */
   #timer = 0;
+  /** Id of the record at which the last pass ended, because the collector was unavailable. */
+  #endedAt: string | null = null;
   #sending: Promise<void> | undefined;
   #passRequested = false;
 
@@ -93,31 +95,42 @@ export class Outbox {
   async #sendAll(): Promise<void> {
     const { store, schedule } = this.#environment();
     const timer = ++this.#timer;
-    /** Address of the collector that did not answer. */
-    let unreachable: string | null = null;
-    for (const stored of await store.all()) {
+    /** Address of the collector that is unavailable. */
+    let unavailable: string | null = null;
+    /** Reason of the last failure in this pass. */
+    let failure: string | null = null;
+    let isRetryNeeded = false;
+    const records = inTurn(await store.all(), this.#endedAt);
+    this.#endedAt = null;
+    for (const stored of records) {
       // A person may have changed the collector since the record before.
       const { collector } = this.#environment();
-      if (collector === null || collector.address === unreachable || isRefused(stored, collector)) continue;
+      if (collector === null || collector.address === unavailable || isRefused(stored, collector)) continue;
       const result = await collector.send(stored.id, stored.record);
       if (result.kind === 'accepted') {
         await store.remove(stored.id);
         this.#delivered = { id: stored.id, url: result.url };
-        this.#reason = null;
+        this.#reason = failure;
         this.#retryMs = MIN_RETRY_MS;
-      } else {
-        this.#reason = result.reason;
-        if (result.kind === 'refused') {
-          const refused = { collector: collector.address, reason: result.reason };
-          await store.put({ ...stored, refused });
-        } else unreachable = collector.address;
+        continue;
+      }
+      failure = result.reason;
+      this.#reason = failure;
+      if (result.kind === 'refused') {
+        await store.put({ ...stored, refused: { collector: collector.address, reason: result.reason } });
+        continue;
+      }
+      isRetryNeeded = true;
+      if (result.kind === 'unavailable') {
+        unavailable = collector.address;
+        this.#endedAt = stored.id;
       }
     }
     const left = await store.all();
     const { collector } = this.#environment();
     const refused = left.filter((stored) => isRefused(stored, collector)).length;
     const waiting = left.length - refused;
-    const retryMs = unreachable === null ? null : this.#retryMs;
+    const retryMs = isRetryNeeded ? this.#retryMs : null;
     if (retryMs !== null) {
       this.#retryMs = Math.min(this.#retryMs * 2, MAX_RETRY_MS);
       schedule(() => {
@@ -126,6 +139,15 @@ export class Outbox {
     }
     this.#onStatus({ waiting, refused, delivered: this.#delivered, reason: this.#reason, retryMs });
   }
+}
+
+/**
+ * Orders the records from the one after `endedAt` on: the browser does not tell an unreachable
+ * collector from a server that resets the connection of one record, which must not block the others.
+ */
+function inTurn(records: readonly StoredRecord[], endedAt: string | null): StoredRecord[] {
+  const isNext = ({ id }: StoredRecord) => endedAt === null || id > endedAt;
+  return [...records.filter(isNext), ...records.filter((stored) => !isNext(stored))];
 }
 
 /** Whether this collector refused the record for good; another one may accept it. */

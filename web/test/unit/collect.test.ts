@@ -30,11 +30,11 @@ function createOutbox(answer: (record: string) => SendResult) {
 
 const COLLECTOR = 'https://collector.example/api/sessions';
 
-const RETRY: SendResult = { kind: 'retry', reason: 'connection refused' };
+const UNAVAILABLE: SendResult = { kind: 'unavailable', reason: 'connection refused' };
 const ACCEPTED: SendResult = { kind: 'accepted', url: null };
 
 test('undelivered record stays stored and is retried with exponential backoff', async () => {
-  const { outbox, store, sent, timers, statuses } = createOutbox(() => RETRY);
+  const { outbox, store, sent, timers, statuses } = createOutbox(() => UNAVAILABLE);
   await outbox.add('a', '1');
   await outbox.flush();
   for (let attempt = 0; attempt < 7; attempt++) {
@@ -50,7 +50,7 @@ test('undelivered record stays stored and is retried with exponential backoff', 
 });
 
 test('stored records are sent once each when the collector returns', async () => {
-  let answer: SendResult = RETRY;
+  let answer: SendResult = UNAVAILABLE;
   const { outbox, store, sent, timers, statuses } = createOutbox(() => answer);
   await outbox.add('a', '1');
   await outbox.add('b', '2');
@@ -74,6 +74,33 @@ test('refused record stays stored, is not sent again and does not block others',
   await outbox.flush();
   assert.deepEqual(sent.filter((record) => record === '1').length, 1);
   assert.deepEqual(await store.all(), [{ id: 'a', record: '1', refused: { collector: COLLECTOR, reason: '422 no' } }]);
+});
+
+test('record whose upload fails by itself is retried and does not block others', async () => {
+  let answer: SendResult = { kind: 'retry', reason: '503 no space' };
+  const { outbox, store, sent, timers, statuses } = createOutbox((record) => (record === '1' ? answer : ACCEPTED));
+  for (const id of ['1', '2', '3']) await store.put({ id, record: id, refused: null });
+  await outbox.flush();
+  assert.deepEqual(sent, ['1', '2', '3']);
+  const { waiting, reason, retryMs, delivered } = statuses.at(-1) ?? {};
+  assert.deepEqual([waiting, reason, retryMs, delivered?.id], [1, '503 no space', 2000, '3']);
+  answer = ACCEPTED;
+  timers.at(-1)?.act();
+  await outbox.flush();
+  assert.deepEqual(await store.all(), []);
+});
+
+test('pass ends at an unavailable collector, and the next one begins with another record', async () => {
+  const { outbox, store, sent } = createOutbox((record) => (record === '2' ? UNAVAILABLE : ACCEPTED));
+  for (const id of ['1', '2', '3']) await store.put({ id, record: id, refused: null });
+  await outbox.flush();
+  assert.deepEqual(sent, ['1', '2']);
+  await outbox.flush();
+  assert.deepEqual(sent, ['1', '2', '3', '2']);
+  assert.deepEqual(
+    (await store.all()).map(({ id }) => id),
+    ['2'],
+  );
 });
 
 test('record refused by one collector is sent to another', async () => {
