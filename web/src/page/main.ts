@@ -2,7 +2,7 @@
 
 import { AgentLink, type BufferReport } from '../collect/agent-link.ts';
 import { CheckpointWriter, recoverAbandoned, removeCheckpoint } from '../collect/checkpoint.ts';
-import { Destination } from '../collect/destination.ts';
+import { COLLECTOR_KEY, Destination } from '../collect/destination.ts';
 import { lazyStorage } from '../collect/lazy-storage.ts';
 import { Outbox, type OutboxStatus } from '../collect/outbox.ts';
 import { send, sendOnUnload } from '../collect/send.ts';
@@ -385,7 +385,14 @@ addEventListener('pagehide', () => {
   if (url !== null) sendOnUnload(url, recordText(live.record()), token);
 });
 addEventListener('pageshow', (event) => {
-  if (event.persisted) void recoverAbandonedSessions();
+  if (!event.persisted) return;
+  // A page in the back/forward cache gets no storage events.
+  followDestination();
+  void recoverAbandonedSessions();
+});
+// No key: the whole storage was cleared.
+addEventListener('storage', ({ key }) => {
+  if (key === COLLECTOR_KEY || key === null) followDestination();
 });
 addEventListener('online', () => void outbox.flush());
 page.sendStored.addEventListener('click', () => void outbox.sendAgain());
@@ -435,6 +442,13 @@ for (const button of [page.collectorConfirm, page.collectorDecline]) {
     fillSettingsForm(settings);
     onDestinationChange();
   });
+}
+
+/** Follows a choice of the collector made on another page. */
+function followDestination(): void {
+  if (!destination.follow()) return;
+  fillSettingsForm(settings);
+  onDestinationChange();
 }
 
 function onDestinationChange(): void {

@@ -112,6 +112,25 @@ describe('delivery', { skip, concurrency: 2 }, () => {
     });
   });
 
+  test('collector that a person removes on one page gets no session of another page', async () => {
+    await visit(async (page, server) => {
+      server.collector = 'down';
+      await play(page, server, MISSING_FILE);
+      await page.getByText('1 session stored in this browser; delivery is retried').waitFor();
+      const other = await page.context().newPage();
+      await other.goto(server.origin);
+      await other.getByText('Settings').click();
+      await other.getByLabel('Session collector').fill('');
+      await other.keyboard.press('Tab');
+      await page.getByText('1 session stored in this browser; no collector is set').waitFor();
+      assert.equal(await page.getByLabel('Session collector').inputValue(), '');
+      server.collector = 'up';
+      await page.getByRole('button', { name: 'Play', exact: true }).click();
+      await page.getByText('2 sessions stored in this browser; no collector is set').waitFor();
+      assert.deepEqual(server.posted, []);
+    });
+  });
+
   test('an unknown host name is a temporary refusal, as it can be allowed', async () => {
     await visit(async (page, server) => {
       server.collector = 421;

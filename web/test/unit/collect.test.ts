@@ -249,6 +249,54 @@ test('link cannot name another path of the own origin, and a frame cannot ask', 
   assert.deepEqual([framed.question, framed.url?.origin], [null, 'https://player.example']);
 });
 
+test('page follows the collector that a person enters on another page', () => {
+  const storage = memoryStorage();
+  const [page, other] = [openDestination(storage, null), openDestination(storage, null)];
+  page.enter('https://first.example/api/sessions');
+  assert.deepEqual([other.follow(), other.url?.host, other.follow()], [true, 'first.example', false]);
+  other.enter('');
+  assert.deepEqual([page.follow(), page.address, page.url], [true, '', null]);
+});
+
+test('page keeps the choices that another page stored', () => {
+  const storage = memoryStorage();
+  const study = 'https://study.example/api/sessions';
+  const [page, other] = [openDestination(storage, study), openDestination(storage, null)];
+  other.enter('');
+  page.answer(true);
+  assert.equal(openDestination(storage, null).address, '');
+  other.enter('https://other.example/api/sessions');
+  assert.equal(openDestination(storage, study).url?.href, study);
+});
+
+test('page keeps the collector of its link while it is known, and its open question', () => {
+  const storage = memoryStorage();
+  const entered = 'https://first.example/api/sessions';
+  const study = 'https://study.example/api/sessions';
+  openDestination(storage, study).answer(true);
+  const person = openDestination(storage, null);
+  person.enter(entered);
+  const pages = [study, entered, '', 'https://evil.example/'].map((linked) => openDestination(storage, linked));
+  person.enter('/api/sessions');
+  for (const page of pages) page.follow();
+  assert.deepEqual(
+    pages.map(({ address }) => address),
+    [study, '/api/sessions', '', '/api/sessions'],
+  );
+  assert.deepEqual([pages[3]?.url, pages[3]?.question?.host], [null, 'evil.example']);
+});
+
+test('choice that storage did not take lasts as long as the page', () => {
+  const storage = memoryStorage();
+  openDestination(storage, null).enter('https://first.example/api/sessions');
+  const full = () => {
+    throw new DOMException('full', 'QuotaExceededError');
+  };
+  const page = openDestination({ ...storage, setItem: full }, null);
+  page.enter('');
+  assert.deepEqual([page.follow(), page.url], [false, null]);
+});
+
 test('token stays with the origin for which it was entered', () => {
   const destination = openDestination(memoryStorage(), null);
   destination.setToken('secret');
