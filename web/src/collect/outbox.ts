@@ -63,10 +63,12 @@ export class Outbox {
    * @returns whether the record now outlives the page
    */
   async add(id: string, record: string): Promise<boolean> {
-    const stored: StoredRecord = { id, record, refused: null };
-    const isDurable = await this.#environment().store.put(stored);
-    void this.flush();
-    return isDurable;
+    try {
+      return await this.#environment().store.put({ id, record, refused: null });
+    } finally {
+      // Also if there was no space for this record: the delivery of others frees some.
+      void this.flush();
+    }
   }
 
   /** Sends all waiting records now, including those added before it returns. */
@@ -106,25 +108,29 @@ export class Outbox {
       // A person may have changed the collector since the record before.
       const { collector } = this.#environment();
       if (collector === null || collector.address === unavailable || isRefused(stored, collector)) continue;
-      const result = await collector.send(stored.id, stored.record);
-      if (result.kind === 'accepted') {
-        await store.remove(stored.id);
-        this.#delivered = { id: stored.id, url: result.url };
-        this.#reason = failure;
-        this.#retryMs = MIN_RETRY_MS;
-        continue;
+      try {
+        const result = await collector.send(stored.id, stored.record);
+        if (result.kind === 'accepted') {
+          this.#delivered = { id: stored.id, url: result.url };
+          await store.remove(stored.id);
+          this.#reason = failure;
+          this.#retryMs = MIN_RETRY_MS;
+          continue;
+        }
+        failure = result.reason;
+        if (result.kind === 'refused') {
+          await store.put({ ...stored, refused: { collector: collector.address, reason: result.reason } });
+        } else isRetryNeeded = true;
+        if (result.kind === 'unavailable') {
+          unavailable = collector.address;
+          this.#endedAt = stored.id;
+        }
+      } catch (error) {
+        // The store failed at this record.
+        failure = error instanceof Error ? error.message : String(error);
+        isRetryNeeded = true;
       }
-      failure = result.reason;
       this.#reason = failure;
-      if (result.kind === 'refused') {
-        await store.put({ ...stored, refused: { collector: collector.address, reason: result.reason } });
-        continue;
-      }
-      isRetryNeeded = true;
-      if (result.kind === 'unavailable') {
-        unavailable = collector.address;
-        this.#endedAt = stored.id;
-      }
     }
     const left = await store.all();
     const { collector } = this.#environment();

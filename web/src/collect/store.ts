@@ -55,6 +55,44 @@ export function memoryStore(): Store {
   };
 }
 
+export interface OverflowStore extends Store {
+  /** Why some records are in memory only; `null` if none are. */
+  readonly problem: string | null;
+}
+
+/**
+ * Returns a store that keeps in memory the records that `store` fails to take, as when the quota is
+ * exceeded, so that they are delivered nevertheless.
+ */
+export function overflowStore(store: Store): OverflowStore {
+  const overflow = new Map<string, StoredRecord>();
+  let failure = '';
+  return {
+    get problem() {
+      return overflow.size === 0 ? null : failure;
+    },
+    async put(record) {
+      try {
+        const isDurable = await store.put(record);
+        overflow.delete(record.id);
+        return isDurable;
+      } catch (error) {
+        failure = String(error);
+        overflow.set(record.id, record);
+        return false;
+      }
+    },
+    async all() {
+      const stored = (await store.all()).filter(({ id }) => !overflow.has(id));
+      return [...stored, ...overflow.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
+    },
+    async remove(id) {
+      overflow.delete(id);
+      await store.remove(id);
+    },
+  };
+}
+
 function databaseStore(database: IDBDatabase): Store {
   // Wait for the end of the transaction: the success of a request does not imply a write to disk.
   const change = (act: (objects: IDBObjectStore) => void) =>

@@ -131,6 +131,29 @@ describe('delivery', { skip, concurrency: 2 }, () => {
     });
   });
 
+  test('page whose storage is full delivers its session, and the next page does', async () => {
+    await visit(async (page, server) => {
+      const devtools = await page.context().newCDPSession(page);
+      await devtools.send('Storage.overrideQuotaForOrigin', { origin: server.origin, quotaSize: 1 });
+      const problem = page.getByText('Browser storage failed');
+      server.collector = 503;
+      await play(page, server, MISSING_FILE);
+      await problem.waitFor();
+      server.collector = 'up';
+      await page.getByText('Session delivered to the collector').waitFor();
+      await problem.waitFor({ state: 'hidden' });
+      server.collector = 'down';
+      await page.getByRole('button', { name: 'Play', exact: true }).click();
+      await problem.waitFor();
+      server.collector = 'up';
+      server.posted.length = 0;
+      await page.reload();
+      while (server.posted.length === 0) await page.waitForTimeout(50);
+      assert.equal(server.posted[0]?.status, 201);
+      await page.waitForFunction(() => !Object.keys(localStorage).some((key) => key.startsWith('tandem.session.')));
+    });
+  });
+
   test('an unknown host name is a temporary refusal, as it can be allowed', async () => {
     await visit(async (page, server) => {
       server.collector = 421;

@@ -4,11 +4,10 @@ import { CheckpointWriter, recoverAbandoned, removeCheckpoint } from '../../src/
 import { Destination, parseCollector } from '../../src/collect/destination.ts';
 import { Outbox, type OutboxStatus } from '../../src/collect/outbox.ts';
 import type { SendResult } from '../../src/collect/send.ts';
-import { memoryStore } from '../../src/collect/store.ts';
+import { memoryStore, overflowStore, type Store } from '../../src/collect/store.ts';
 
 /** Creates an outbox with a given collector; its timers fire only when the test calls them. */
-function createOutbox(answer: (record: string) => SendResult) {
-  const store = memoryStore();
+function createOutbox(answer: (record: string) => SendResult, store = memoryStore()) {
   const sent: string[] = [];
   const collector = { address: COLLECTOR };
   const timers: { act: () => void; ms: number }[] = [];
@@ -101,6 +100,58 @@ test('pass ends at an unavailable collector, and the next one begins with anothe
     (await store.all()).map(({ id }) => id),
     ['2'],
   );
+});
+
+/** Returns a store with space for a number of records. */
+function smallStore(space: number): Store {
+  const store = memoryStore();
+  return {
+    ...store,
+    async put(record) {
+      const others = (await store.all()).filter(({ id }) => id !== record.id);
+      if (others.length >= space) throw new DOMException('quota exceeded', 'QuotaExceededError');
+      await store.put(record);
+      return true;
+    },
+  };
+}
+
+test('record for which the store has no space is delivered, as are the stored ones', async () => {
+  let answer: SendResult = UNAVAILABLE;
+  const store = overflowStore(smallStore(1));
+  const { outbox, sent, statuses } = createOutbox(() => answer, store);
+  assert.deepEqual([await outbox.add('a', '1'), await outbox.add('b', '2')], [true, false]);
+  await outbox.flush();
+  assert.deepEqual([store.problem, statuses.at(-1)?.waiting], ['QuotaExceededError: quota exceeded', 2]);
+  answer = ACCEPTED;
+  sent.length = 0;
+  await outbox.flush();
+  assert.deepEqual(sent.sort(), ['1', '2']);
+  assert.deepEqual([store.problem, await store.all()], [null, []]);
+});
+
+test('record that a full store does not take starts the delivery of the stored ones', async () => {
+  const store = smallStore(1);
+  const { outbox, sent } = createOutbox(() => ACCEPTED, store);
+  await store.put({ id: 'a', record: '1', refused: null });
+  await assert.rejects(outbox.add('b', '2'), /quota exceeded/);
+  await new Promise(setImmediate);
+  assert.deepEqual(sent, ['1']);
+});
+
+test('failure of the store at one record does not end the pass', async () => {
+  const store = memoryStore();
+  const { outbox, timers, statuses } = createOutbox(() => ACCEPTED, {
+    ...store,
+    remove: async (id) => {
+      if (id === 'a') throw new Error('cannot remove');
+      await store.remove(id);
+    },
+  });
+  for (const id of ['a', 'b']) await store.put({ id, record: id, refused: null });
+  await outbox.flush();
+  const { waiting, reason, delivered } = statuses.at(-1) ?? {};
+  assert.deepEqual([waiting, reason, delivered?.id, timers.length], [1, 'cannot remove', 'b', 1]);
 });
 
 test('record refused by one collector is sent to another', async () => {
