@@ -88,13 +88,17 @@ export class Destination {
     if (this.url !== null) this.#tokens.set(this.url.origin, token);
   }
 
-  /** Uses and stores the address that a person entered in the settings. */
+  /**
+   * Uses and stores the address that a person entered in the settings. An empty one withdraws earlier
+   * confirmations.
+   */
   enter(address: string): void {
     this.#question = null;
     this.#address = address.trim();
     this.#isLinked = false;
     this.#readChoices();
-    this.#store({ ...this.#choices, entered: this.#address });
+    const confirmed = this.#address === '' ? {} : this.#choices.confirmed;
+    this.#store({ confirmed, entered: this.#address });
   }
 
   /** Answers the question: the linked collector is confirmed, or the entered one stays. */
@@ -122,12 +126,14 @@ export class Destination {
     return true;
   }
 
-  /** Whole addresses are compared: another path of a known server may do something else. */
+  /**
+   * Whether a person has chosen this collector. The own one needs no choice, unless the person emptied
+   * the settings. Whole addresses are compared: another path of a known server may do something else.
+   */
   #isKnown({ origin, href }: URL): boolean {
-    return (
-      this.#choices.confirmed[origin] === href ||
-      [this.#choices.entered, OWN_COLLECTOR].some((known) => parseCollector(known, this.#base)?.href === href)
-    );
+    const { entered, confirmed } = this.#choices;
+    const addresses = entered === '' ? [] : [entered, OWN_COLLECTOR];
+    return confirmed[origin] === href || addresses.some((known) => parseCollector(known, this.#base)?.href === href);
   }
 
   /** Reads the stored choices, if they have changed; returns whether they have. */

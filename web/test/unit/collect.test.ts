@@ -300,6 +300,29 @@ test('link cannot name another path of the own origin, and a frame cannot ask', 
   assert.deepEqual([framed.question, framed.url?.origin], [null, 'https://player.example']);
 });
 
+test('emptying the collector withdraws confirmations, also that of the own collector', () => {
+  const storage = memoryStorage();
+  const study = 'https://study.example/api/sessions';
+  openDestination(storage, study).answer(true);
+  const linked = [study, '/api/sessions'];
+  const pages = linked.map((link) => openDestination(storage, link));
+  openDestination(storage, null).enter('');
+  for (const page of pages) {
+    page.follow();
+    assert.deepEqual([page.url, page.question], [null, null]);
+  }
+  for (const link of linked) {
+    const page = openDestination(storage, link);
+    assert.deepEqual([page.url, page.question?.pathname], [null, '/api/sessions']);
+    page.answer(true);
+    assert.equal(openDestination(storage, link).question, null);
+  }
+  // A collector entered later is no confirmation of the others.
+  openDestination(storage, null).enter('');
+  openDestination(storage, null).enter('https://other.example/api/sessions');
+  assert.notEqual(openDestination(storage, study).question, null);
+});
+
 test('page follows the collector that a person enters on another page', () => {
   const storage = memoryStorage();
   const [page, other] = [openDestination(storage, null), openDestination(storage, null)];
