@@ -16,7 +16,8 @@ export interface OutboxStatus {
   /** Reason of the last failure; `null` after a pass in which a record was accepted and none failed. */
   readonly reason: string | null;
   /**
-   * Time until the next automatic attempt (ms); `null` if no record waits or no collector is set.
+   * Time until the next automatic attempt (ms), during a pass that after it; `null` if no record waits or
+   * no collector is set.
    */
   readonly retryMs: number | null;
 }
@@ -83,7 +84,10 @@ export class Outbox {
   /** Sends all stored records now, also refused ones: a person may have corrected the collector. */
   async sendAgain(): Promise<void> {
     const { store } = this.#environment();
-    for (const stored of await store.all()) if (stored.refused !== null) await store.put({ ...stored, refused: null });
+    for (const id of await store.ids()) {
+      const stored = await store.get(id);
+      if (stored !== undefined && stored.refused !== null) await store.put({ ...stored, refused: null });
+    }
     await this.flush();
   }
 
@@ -102,40 +106,54 @@ export class Outbox {
     /** Reason of the last failure in this pass. */
     let failure: string | null = null;
     let isRetryNeeded = false;
-    const records = inTurn(await store.all(), this.#endedAt);
+    const ids = inTurn(await store.ids(), this.#endedAt);
     this.#endedAt = null;
-    for (const stored of records) {
-      // A person may have changed the collector since the record before.
+    let left = ids.length;
+    /** Address of the collector for each refused record. */
+    const refusals: string[] = [];
+    const showStatus = (retryMs: number | null) => {
       const { collector } = this.#environment();
-      if (collector === null || collector.address === unavailable || isRefused(stored, collector)) continue;
+      const refused = refusals.filter((address) => address === collector?.address).length;
+      this.#onStatus({ waiting: left - refused, refused, delivered: this.#delivered, reason: this.#reason, retryMs });
+    };
+    for (const id of ids) {
+      if (this.#environment().collector === null) break;
       try {
-        const result = await collector.send(stored.id, stored.record);
-        if (result.kind === 'accepted') {
-          this.#delivered = { id: stored.id, url: result.url };
-          await store.remove(stored.id);
-          this.#reason = failure;
-          this.#retryMs = MIN_RETRY_MS;
+        const stored = await store.get(id);
+        // A person may have changed the collector since the record before.
+        const { collector } = this.#environment();
+        // Another page may have delivered the record.
+        if (stored === undefined) left--;
+        if (stored === undefined || collector === null) continue;
+        if (isRefused(stored, collector)) {
+          refusals.push(collector.address);
           continue;
         }
-        failure = result.reason;
-        if (result.kind === 'refused') {
-          await store.put({ ...stored, refused: { collector: collector.address, reason: result.reason } });
-        } else isRetryNeeded = true;
-        if (result.kind === 'unavailable') {
-          unavailable = collector.address;
-          this.#endedAt = stored.id;
+        if (collector.address === unavailable) continue;
+        const result = await this.#send(stored, collector, store);
+        if (result.kind === 'accepted') {
+          left--;
+          this.#reason = failure;
+          this.#retryMs = MIN_RETRY_MS;
+        } else {
+          failure = result.reason;
+          this.#reason = failure;
+          if (result.kind === 'refused') refusals.push(collector.address);
+          else isRetryNeeded = true;
+          if (result.kind === 'unavailable') {
+            unavailable = collector.address;
+            this.#endedAt = id;
+          }
         }
       } catch (error) {
         // The store failed at this record.
-        failure = error instanceof Error ? error.message : String(error);
+        failure = String(error);
+        this.#reason = failure;
         isRetryNeeded = true;
       }
-      this.#reason = failure;
+      // The next record may take minutes.
+      showStatus(this.#retryMs);
     }
-    const left = await store.all();
-    const { collector } = this.#environment();
-    const refused = left.filter((stored) => isRefused(stored, collector)).length;
-    const waiting = left.length - refused;
     const retryMs = isRetryNeeded ? this.#retryMs : null;
     if (retryMs !== null) {
       this.#retryMs = Math.min(this.#retryMs * 2, MAX_RETRY_MS);
@@ -143,20 +161,32 @@ export class Outbox {
         if (timer === this.#timer) void this.flush();
       }, retryMs);
     }
-    this.#onStatus({ waiting, refused, delivered: this.#delivered, reason: this.#reason, retryMs });
+    showStatus(retryMs);
+  }
+
+  /** Sends a record, and updates the store by the result. */
+  async #send(stored: StoredRecord, collector: Collector, store: Store): Promise<SendResult> {
+    const result = await collector.send(stored.id, stored.record);
+    if (result.kind === 'accepted') {
+      this.#delivered = { id: stored.id, url: result.url };
+      await store.remove(stored.id);
+    } else if (result.kind === 'refused') {
+      await store.put({ ...stored, refused: { collector: collector.address, reason: result.reason } });
+    }
+    return result;
   }
 }
 
 /**
- * Orders the records from the one after `endedAt` on: the browser does not tell an unreachable
- * collector from a server that resets the connection of one record, which must not block the others.
+ * Orders the ids from the one after `endedAt` on: the browser does not tell an unreachable collector
+ * from a server that resets the connection of one record, which must not block the others.
  */
-function inTurn(records: readonly StoredRecord[], endedAt: string | null): StoredRecord[] {
-  const isNext = ({ id }: StoredRecord) => endedAt === null || id > endedAt;
-  return [...records.filter(isNext), ...records.filter((stored) => !isNext(stored))];
+function inTurn(ids: readonly string[], endedAt: string | null): string[] {
+  const isNext = (id: string) => endedAt === null || id > endedAt;
+  return [...ids.filter(isNext), ...ids.filter((id) => !isNext(id))];
 }
 
 /** Whether this collector refused the record for good; another one may accept it. */
-function isRefused({ refused }: StoredRecord, collector: Collector | null): boolean {
-  return collector !== null && refused?.collector === collector.address;
+function isRefused({ refused }: StoredRecord, collector: Collector): boolean {
+  return refused?.collector === collector.address;
 }

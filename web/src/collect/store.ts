@@ -21,8 +21,9 @@ export interface Refusal {
 export interface Store {
   /** Returns whether the record outlives the page once it is stored. */
   put(record: StoredRecord): Promise<boolean>;
-  /** Returns all records, ordered by id. */
-  all(): Promise<StoredRecord[]>;
+  /** Returns the ids of all records in order. */
+  ids(): Promise<string[]>;
+  get(id: string): Promise<StoredRecord | undefined>;
   remove(id: string): Promise<void>;
 }
 
@@ -33,7 +34,8 @@ export function openStore(name = 'tandem'): Store {
   const opened = openDatabase(name).then(databaseStore, memoryStore);
   return {
     put: async (record) => (await opened).put(record),
-    all: async () => (await opened).all(),
+    ids: async () => (await opened).ids(),
+    get: async (id) => (await opened).get(id),
     remove: async (id) => (await opened).remove(id),
   };
 }
@@ -46,8 +48,11 @@ export function memoryStore(): Store {
       records.set(record.id, record);
       return false;
     },
-    async all() {
-      return [...records.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
+    async ids() {
+      return [...records.keys()].sort();
+    },
+    async get(id) {
+      return records.get(id);
     },
     async remove(id) {
       records.delete(id);
@@ -82,9 +87,11 @@ export function overflowStore(store: Store): OverflowStore {
         return false;
       }
     },
-    async all() {
-      const stored = (await store.all()).filter(({ id }) => !overflow.has(id));
-      return [...stored, ...overflow.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
+    async ids() {
+      return [...new Set([...(await store.ids()), ...overflow.keys()])].sort();
+    },
+    async get(id) {
+      return overflow.get(id) ?? store.get(id);
     },
     async remove(id) {
       overflow.delete(id);
@@ -108,8 +115,9 @@ function databaseStore(database: IDBDatabase): Store {
       return true;
     },
     remove: (id) => change((objects) => objects.delete(id)),
-    all: () =>
-      result(database.transaction(OBJECT_STORE).objectStore(OBJECT_STORE).getAll() as IDBRequest<StoredRecord[]>),
+    ids: () =>
+      result(database.transaction(OBJECT_STORE).objectStore(OBJECT_STORE).getAllKeys() as IDBRequest<string[]>),
+    get: (id) => result(database.transaction(OBJECT_STORE).objectStore(OBJECT_STORE).get(id)),
   };
 }
 

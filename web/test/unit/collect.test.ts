@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CheckpointWriter, recoverAbandoned, removeCheckpoint } from '../../src/collect/checkpoint.ts';
 import { Destination, parseCollector } from '../../src/collect/destination.ts';
-import { Outbox, type OutboxStatus } from '../../src/collect/outbox.ts';
+import { type Collector, Outbox, type OutboxStatus } from '../../src/collect/outbox.ts';
 import type { SendResult } from '../../src/collect/send.ts';
-import { memoryStore, overflowStore, type Store } from '../../src/collect/store.ts';
+import { memoryStore, overflowStore, type Store, type StoredRecord } from '../../src/collect/store.ts';
 
 /** Creates an outbox with a given collector; its timers fire only when the test calls them. */
 function createOutbox(answer: (record: string) => SendResult, store = memoryStore()) {
@@ -27,6 +27,10 @@ function createOutbox(answer: (record: string) => SendResult, store = memoryStor
   return { outbox, store, sent, timers, statuses, collector };
 }
 
+async function storedRecords(store: Store): Promise<(StoredRecord | undefined)[]> {
+  return Promise.all((await store.ids()).map(store.get));
+}
+
 const COLLECTOR = 'https://collector.example/api/sessions';
 
 const UNAVAILABLE: SendResult = { kind: 'unavailable', reason: 'connection refused' };
@@ -41,7 +45,7 @@ test('undelivered record stays stored and is retried with exponential backoff', 
     await outbox.flush();
   }
   assert.ok(sent.length > 7);
-  assert.deepEqual(await store.all(), [{ id: 'a', record: '1', refused: null }]);
+  assert.deepEqual(await storedRecords(store), [{ id: 'a', record: '1', refused: null }]);
   assert.equal(statuses.at(-1)?.waiting, 1);
   const delays = timers.map(({ ms }) => ms);
   assert.deepEqual(delays.slice(0, 3), [2000, 4000, 8000]);
@@ -59,7 +63,7 @@ test('stored records are sent once each when the collector returns', async () =>
   timers.at(-1)?.act();
   await outbox.flush();
   assert.deepEqual(sent, ['1', '2']);
-  assert.deepEqual(await store.all(), []);
+  assert.deepEqual(await storedRecords(store), []);
   assert.deepEqual([statuses.at(-1)?.waiting, statuses.at(-1)?.delivered?.id], [0, 'b']);
 });
 
@@ -72,7 +76,9 @@ test('refused record stays stored, is not sent again and does not block others',
   await outbox.flush();
   await outbox.flush();
   assert.deepEqual(sent.filter((record) => record === '1').length, 1);
-  assert.deepEqual(await store.all(), [{ id: 'a', record: '1', refused: { collector: COLLECTOR, reason: '422 no' } }]);
+  assert.deepEqual(await storedRecords(store), [
+    { id: 'a', record: '1', refused: { collector: COLLECTOR, reason: '422 no' } },
+  ]);
 });
 
 test('record whose upload fails by itself is retried and does not block others', async () => {
@@ -86,7 +92,7 @@ test('record whose upload fails by itself is retried and does not block others',
   answer = ACCEPTED;
   timers.at(-1)?.act();
   await outbox.flush();
-  assert.deepEqual(await store.all(), []);
+  assert.deepEqual(await storedRecords(store), []);
 });
 
 test('pass ends at an unavailable collector, and the next one begins with another record', async () => {
@@ -96,10 +102,7 @@ test('pass ends at an unavailable collector, and the next one begins with anothe
   assert.deepEqual(sent, ['1', '2']);
   await outbox.flush();
   assert.deepEqual(sent, ['1', '2', '3', '2']);
-  assert.deepEqual(
-    (await store.all()).map(({ id }) => id),
-    ['2'],
-  );
+  assert.deepEqual(await store.ids(), ['2']);
 });
 
 /** Returns a store with space for a number of records. */
@@ -108,7 +111,7 @@ function smallStore(space: number): Store {
   return {
     ...store,
     async put(record) {
-      const others = (await store.all()).filter(({ id }) => id !== record.id);
+      const others = (await store.ids()).filter((id) => id !== record.id);
       if (others.length >= space) throw new DOMException('quota exceeded', 'QuotaExceededError');
       await store.put(record);
       return true;
@@ -127,7 +130,7 @@ test('record for which the store has no space is delivered, as are the stored on
   sent.length = 0;
   await outbox.flush();
   assert.deepEqual(sent.sort(), ['1', '2']);
-  assert.deepEqual([store.problem, await store.all()], [null, []]);
+  assert.deepEqual([store.problem, await storedRecords(store)], [null, []]);
 });
 
 test('record that a full store does not take starts the delivery of the stored ones', async () => {
@@ -151,7 +154,42 @@ test('failure of the store at one record does not end the pass', async () => {
   for (const id of ['a', 'b']) await store.put({ id, record: id, refused: null });
   await outbox.flush();
   const { waiting, reason, delivered } = statuses.at(-1) ?? {};
-  assert.deepEqual([waiting, reason, delivered?.id, timers.length], [1, 'cannot remove', 'b', 1]);
+  assert.deepEqual([waiting, reason, delivered?.id, timers.length], [1, 'Error: cannot remove', 'b', 1]);
+});
+
+test('pass reads each record once, and none without a collector', async () => {
+  const store = memoryStore();
+  for (const id of ['a', 'b']) await store.put({ id, record: id, refused: null });
+  const log: string[] = [];
+  let collector: Collector | null = null;
+  const get = (id: string) => {
+    log.push(`read ${id}`);
+    return store.get(id);
+  };
+  const statuses: OutboxStatus[] = [];
+  const outbox = new Outbox(
+    () => ({ store: { ...store, get }, collector, schedule: () => {} }),
+    (status) => statuses.push(status),
+  );
+  await outbox.flush();
+  assert.deepEqual([log, statuses.at(-1)?.waiting], [[], 2]);
+  const send = async (id: string): Promise<SendResult> => {
+    log.push(`send ${id}`);
+    return { kind: 'retry', reason: '503' };
+  };
+  collector = { address: COLLECTOR, send };
+  await outbox.flush();
+  assert.deepEqual(log, ['read a', 'send a', 'read b', 'send b']);
+});
+
+test('failure is shown before the next record is sent', async () => {
+  const { outbox, store, statuses } = createOutbox((record) => {
+    if (record === '2') assert.deepEqual([statuses.at(-1)?.waiting, statuses.at(-1)?.reason], [2, '503']);
+    return { kind: 'retry', reason: '503' };
+  });
+  for (const id of ['1', '2']) await store.put({ id, record: id, refused: null });
+  await outbox.flush();
+  assert.equal(statuses.at(-1)?.reason, '503');
 });
 
 test('record refused by one collector is sent to another', async () => {
@@ -164,7 +202,7 @@ test('record refused by one collector is sent to another', async () => {
   collector.address = 'https://other.example/api/sessions';
   await outbox.flush();
   assert.deepEqual(sent, ['1', '1']);
-  assert.deepEqual(await store.all(), []);
+  assert.deepEqual(await storedRecords(store), []);
 });
 
 test('change of the collector during a pass applies to the next record', async () => {
