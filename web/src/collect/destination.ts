@@ -5,7 +5,8 @@
  * names. Confirmed addresses are kept by origin. A token belongs to one origin and is not stored.
  */
 
-const STORAGE_KEY = 'tandem.collector';
+/** Key of the stored choices, which all pages of an origin share. */
+export const COLLECTOR_KEY = 'tandem.collector';
 
 /** Collector of the page's own origin. */
 export const OWN_COLLECTOR = '/api/sessions';
@@ -26,6 +27,8 @@ interface Choices {
   readonly confirmed: { readonly [origin: string]: string };
 }
 
+const DEFAULTS: Choices = { entered: OWN_COLLECTOR, confirmed: {} };
+
 export interface DestinationOptions {
   readonly storage: Pick<Storage, 'getItem' | 'setItem'>;
   /** Address to which relative addresses refer. */
@@ -40,19 +43,23 @@ export class Destination {
   readonly #storage: DestinationOptions['storage'];
   readonly #base: string;
   readonly #tokens = new Map<string, string>();
-  #choices: Choices;
+  /** Choices as stored when this page last read or wrote them. */
+  #storedText: string | null = null;
+  #choices = DEFAULTS;
   #address: string;
+  /** The address comes from the link of this visit, not from the settings. */
+  #isLinked = false;
   #question: URL | null = null;
 
   constructor({ storage, base, linked, mayAsk }: DestinationOptions) {
     this.#storage = storage;
     this.#base = base;
-    this.#choices = readChoices(storage);
+    this.#readChoices();
     this.#address = this.#choices.entered;
     if (linked === null) return;
     const url = parseCollector(linked, base);
-    if (linked.trim() === '') this.#address = '';
-    else if (url !== null && this.#isKnown(url)) this.#address = linked.trim();
+    this.#isLinked = linked.trim() === '' || (url !== null && this.#isKnown(url));
+    if (this.#isLinked) this.#address = linked.trim();
     else if (url !== null && mayAsk) this.#question = url;
   }
 
@@ -81,11 +88,17 @@ export class Destination {
     if (this.url !== null) this.#tokens.set(this.url.origin, token);
   }
 
-  /** Uses and stores the address that a person entered in the settings. */
+  /**
+   * Uses and stores the address that a person entered in the settings. An empty one withdraws earlier
+   * confirmations.
+   */
   enter(address: string): void {
     this.#question = null;
     this.#address = address.trim();
-    this.#store({ ...this.#choices, entered: this.#address });
+    this.#isLinked = false;
+    this.#readChoices();
+    const confirmed = this.#address === '' ? {} : this.#choices.confirmed;
+    this.#store({ confirmed, entered: this.#address });
   }
 
   /** Answers the question: the linked collector is confirmed, or the entered one stays. */
@@ -94,35 +107,69 @@ export class Destination {
     this.#question = null;
     if (url === null || !isConfirmed) return;
     this.#address = url.href;
+    this.#isLinked = true;
+    this.#readChoices();
     this.#store({ ...this.#choices, confirmed: { ...this.#choices.confirmed, [url.origin]: url.href } });
   }
 
-  /** Whole addresses are compared: another path of a known server may do something else. */
+  /**
+   * Follows a choice that a person made on another page of this origin. The collector of this visit's
+   * link stays as long as it is a known one.
+   *
+   * @returns whether the choices have changed
+   */
+  follow(): boolean {
+    if (!this.#readChoices()) return false;
+    const linked = this.#isLinked ? parseCollector(this.#address, this.#base) : null;
+    this.#isLinked &&= linked === null || this.#isKnown(linked);
+    if (!this.#isLinked) this.#address = this.#choices.entered;
+    return true;
+  }
+
+  /**
+   * Whether a person has chosen this collector. The own one needs no choice, unless the person emptied
+   * the settings. Whole addresses are compared: another path of a known server may do something else.
+   */
   #isKnown({ origin, href }: URL): boolean {
-    return (
-      this.#choices.confirmed[origin] === href ||
-      [this.#choices.entered, OWN_COLLECTOR].some((known) => parseCollector(known, this.#base)?.href === href)
-    );
+    const { entered, confirmed } = this.#choices;
+    const addresses = entered === '' ? [] : [entered, OWN_COLLECTOR];
+    return confirmed[origin] === href || addresses.some((known) => parseCollector(known, this.#base)?.href === href);
+  }
+
+  /** Reads the stored choices, if they have changed; returns whether they have. */
+  #readChoices(): boolean {
+    let text: string | null = null;
+    try {
+      text = this.#storage.getItem(COLLECTOR_KEY);
+    } catch {
+      // Storage denied: the choice lasts as long as the page.
+    }
+    if (text === this.#storedText) return false;
+    this.#storedText = text;
+    this.#choices = parseChoices(text);
+    return true;
   }
 
   #store(choices: Choices): void {
     this.#choices = choices;
+    const text = JSON.stringify(choices);
     try {
-      this.#storage.setItem(STORAGE_KEY, JSON.stringify(choices));
+      this.#storage.setItem(COLLECTOR_KEY, text);
+      this.#storedText = text;
     } catch {
-      // Storage denied: the choice lasts as long as the page.
+      // Storage denied or full: the choice lasts as long as the page.
     }
   }
 }
 
-function readChoices(storage: DestinationOptions['storage']): Choices {
+function parseChoices(text: string | null): Choices {
   try {
-    const { entered, confirmed } = JSON.parse(storage.getItem(STORAGE_KEY) ?? '{}') as Partial<Choices>;
+    const { entered, confirmed } = JSON.parse(text ?? '{}') as Partial<Choices>;
     return {
-      entered: typeof entered === 'string' ? entered : OWN_COLLECTOR,
-      confirmed: typeof confirmed === 'object' && confirmed !== null ? confirmed : {},
+      entered: typeof entered === 'string' ? entered : DEFAULTS.entered,
+      confirmed: typeof confirmed === 'object' && confirmed !== null ? confirmed : DEFAULTS.confirmed,
     };
   } catch {
-    return { entered: OWN_COLLECTOR, confirmed: {} };
+    return DEFAULTS;
   }
 }

@@ -13,10 +13,11 @@ export interface OutboxStatus {
   readonly refused: number;
   /** The last record accepted, and its address at the collector. */
   readonly delivered: { readonly id: string; readonly url: string | null } | null;
-  /** Reason of the last failure; `null` after a success. */
+  /** Reason of the last failure; `null` after a pass in which a record was accepted and none failed. */
   readonly reason: string | null;
   /**
-   * Time until the next automatic attempt (ms); `null` if no record waits or no collector is set.
+   * Time until the next automatic attempt (ms), during a pass that after it; `null` if no record waits or
+   * no collector is set.
    */
   readonly retryMs: number | null;
 }
@@ -47,6 +48,8 @@ export class Outbox {
   #retryMs = MIN_RETRY_MS;
   /** Generation of the retry timer: a later pass invalidates earlier timers. */
   #timer = 0;
+  /** Id of the record at which the last pass ended, because the collector was unavailable. */
+  #endedAt: string | null = null;
   #sending: Promise<void> | undefined;
   #passRequested = false;
 
@@ -61,10 +64,12 @@ export class Outbox {
    * @returns whether the record now outlives the page
    */
   async add(id: string, record: string): Promise<boolean> {
-    const stored: StoredRecord = { id, record, refused: null };
-    const isDurable = await this.#environment().store.put(stored);
-    void this.flush();
-    return isDurable;
+    try {
+      return await this.#environment().store.put({ id, record, refused: null });
+    } finally {
+      // Also if there was no space for this record: the delivery of others frees some.
+      void this.flush();
+    }
   }
 
   /** Sends all waiting records now, including those added before it returns. */
@@ -79,7 +84,10 @@ export class Outbox {
   /** Sends all stored records now, also refused ones: a person may have corrected the collector. */
   async sendAgain(): Promise<void> {
     const { store } = this.#environment();
-    for (const stored of await store.all()) if (stored.refused !== null) await store.put({ ...stored, refused: null });
+    for (const id of await store.ids()) {
+      const stored = await store.get(id);
+      if (stored !== undefined && stored.refused !== null) await store.put({ ...stored, refused: null });
+    }
     await this.flush();
   }
 
@@ -93,42 +101,92 @@ export class Outbox {
   async #sendAll(): Promise<void> {
     const { store, schedule } = this.#environment();
     const timer = ++this.#timer;
-    /** Address of the collector that did not answer. */
-    let unreachable: string | null = null;
-    for (const stored of await store.all()) {
-      // A person may have changed the collector since the record before.
+    /** Address of the collector that is unavailable. */
+    let unavailable: string | null = null;
+    /** Reason of the last failure in this pass. */
+    let failure: string | null = null;
+    let isRetryNeeded = false;
+    const ids = inTurn(await store.ids(), this.#endedAt);
+    this.#endedAt = null;
+    let left = ids.length;
+    /** Address of the collector for each refused record. */
+    const refusals: string[] = [];
+    const showStatus = (retryMs: number | null) => {
       const { collector } = this.#environment();
-      if (collector === null || collector.address === unreachable || isRefused(stored, collector)) continue;
-      const result = await collector.send(stored.id, stored.record);
-      if (result.kind === 'accepted') {
-        await store.remove(stored.id);
-        this.#delivered = { id: stored.id, url: result.url };
-        this.#reason = null;
-        this.#retryMs = MIN_RETRY_MS;
-      } else {
-        this.#reason = result.reason;
-        if (result.kind === 'refused') {
-          const refused = { collector: collector.address, reason: result.reason };
-          await store.put({ ...stored, refused });
-        } else unreachable = collector.address;
+      const refused = refusals.filter((address) => address === collector?.address).length;
+      this.#onStatus({ waiting: left - refused, refused, delivered: this.#delivered, reason: this.#reason, retryMs });
+    };
+    for (const id of ids) {
+      if (this.#environment().collector === null) break;
+      try {
+        const stored = await store.get(id);
+        // A person may have changed the collector since the record before.
+        const { collector } = this.#environment();
+        // Another page may have delivered the record.
+        if (stored === undefined) left--;
+        if (stored === undefined || collector === null) continue;
+        if (isRefused(stored, collector)) {
+          refusals.push(collector.address);
+          continue;
+        }
+        if (collector.address === unavailable) continue;
+        const result = await this.#send(stored, collector, store);
+        if (result.kind === 'accepted') {
+          left--;
+          this.#reason = failure;
+          this.#retryMs = MIN_RETRY_MS;
+        } else {
+          failure = result.reason;
+          this.#reason = failure;
+          if (result.kind === 'refused') refusals.push(collector.address);
+          else isRetryNeeded = true;
+          if (result.kind === 'unavailable') {
+            unavailable = collector.address;
+            this.#endedAt = id;
+          }
+        }
+      } catch (error) {
+        // The store failed at this record.
+        failure = String(error);
+        this.#reason = failure;
+        isRetryNeeded = true;
       }
+      // The next record may take minutes.
+      showStatus(this.#retryMs);
     }
-    const left = await store.all();
-    const { collector } = this.#environment();
-    const refused = left.filter((stored) => isRefused(stored, collector)).length;
-    const waiting = left.length - refused;
-    const retryMs = unreachable === null ? null : this.#retryMs;
+    const retryMs = isRetryNeeded ? this.#retryMs : null;
     if (retryMs !== null) {
       this.#retryMs = Math.min(this.#retryMs * 2, MAX_RETRY_MS);
       schedule(() => {
         if (timer === this.#timer) void this.flush();
       }, retryMs);
     }
-    this.#onStatus({ waiting, refused, delivered: this.#delivered, reason: this.#reason, retryMs });
+    showStatus(retryMs);
+  }
+
+  /** Sends a record, and updates the store by the result. */
+  async #send(stored: StoredRecord, collector: Collector, store: Store): Promise<SendResult> {
+    const result = await collector.send(stored.id, stored.record);
+    if (result.kind === 'accepted') {
+      this.#delivered = { id: stored.id, url: result.url };
+      await store.remove(stored.id);
+    } else if (result.kind === 'refused') {
+      await store.put({ ...stored, refused: { collector: collector.address, reason: result.reason } });
+    }
+    return result;
   }
 }
 
+/**
+ * Orders the ids from the one after `endedAt` on: the browser does not tell an unreachable collector
+ * from a server that resets the connection of one record, which must not block the others.
+ */
+function inTurn(ids: readonly string[], endedAt: string | null): string[] {
+  const isNext = (id: string) => endedAt === null || id > endedAt;
+  return [...ids.filter(isNext), ...ids.filter((id) => !isNext(id))];
+}
+
 /** Whether this collector refused the record for good; another one may accept it. */
-function isRefused({ refused }: StoredRecord, collector: Collector | null): boolean {
-  return collector !== null && refused?.collector === collector.address;
+function isRefused({ refused }: StoredRecord, collector: Collector): boolean {
+  return refused?.collector === collector.address;
 }

@@ -6,10 +6,16 @@ export type SendResult =
   | { readonly kind: 'accepted'; readonly url: string | null }
   /** Final refusal: the same request would fail again. */
   | { readonly kind: 'refused'; readonly reason: string }
-  /** No answer, or a temporary error. */
-  | { readonly kind: 'retry'; readonly reason: string };
+  /** Temporary failure, perhaps of this record only: a timeout, or an error of the server. */
+  | { readonly kind: 'retry'; readonly reason: string }
+  /** No record would be accepted now: no connection, or a setting that a person can correct. */
+  | { readonly kind: 'unavailable'; readonly reason: string };
 
+/** Time for the connection and the answer. */
 const RESPONSE_TIMEOUT_MS = 10_000;
+/** Time in which a collector receives a record: this, and more by the minimum rate. */
+const RECEIVE_TIMEOUT_MS = 30_000;
+const MIN_BYTES_PER_S = 64 * 1024;
 
 /** Length of a collector's reason that is shown and stored with a refused record. */
 const MAX_REASON_CHARS = 200;
@@ -21,22 +27,32 @@ const MAX_REASON_CHARS = 200;
  * @param token bearer token of the collector, or an empty string
  */
 export async function send(collector: URL, id: string, record: string, token: string): Promise<SendResult> {
+  const signal = AbortSignal.timeout(timeoutMs(record));
   let response: Response;
+  let text: string;
   try {
-    response = await fetch(collector, { ...post(record, token), signal: AbortSignal.timeout(RESPONSE_TIMEOUT_MS) });
+    response = await fetch(collector, { ...post(record, token), signal });
+    text = await response.text();
   } catch (error) {
-    return { kind: 'retry', reason: error instanceof Error ? error.message : String(error) };
+    const reason = error instanceof Error ? error.message : String(error);
+    return { kind: signal.aborted ? 'retry' : 'unavailable', reason };
   }
-  const body: unknown = await response.json().catch(() => null);
-  if (response.ok && stringMember(body, 'id') === id)
+  const { ok, status, statusText } = response;
+  const body = parseJson(text);
+  if (ok && stringMember(body, 'id') === id)
     return { kind: 'accepted', url: sessionPage(collector, stringMember(body, 'url')) };
-  if (response.ok) return { kind: 'retry', reason: `${response.status}, but the answer does not name the session` };
-  const given = (stringMember(body, 'error') ?? response.statusText).slice(0, MAX_REASON_CHARS);
-  const reason = [`${response.status}`, given].filter(Boolean).join(' ');
-  // RFC 9110: 408 and 429 are temporary. A web server without a collector answers 404 or 405, a
-  // missing token 401 or 403, and an unknown host name 421: a person can correct these settings.
-  const temporary = response.status >= 500 || [401, 403, 404, 405, 408, 421, 429].includes(response.status);
-  return temporary ? { kind: 'retry', reason } : { kind: 'refused', reason };
+  if (ok) return { kind: 'unavailable', reason: `${status}, but the answer does not name the session` };
+  const given = (stringMember(body, 'error') ?? statusText).slice(0, MAX_REASON_CHARS);
+  const reason = [`${status}`, given].filter(Boolean).join(' ');
+  if (status >= 500 || status === 408) return { kind: 'retry', reason };
+  // RFC 9110: 429 is temporary. A web server without a collector answers 404 or 405, a missing token
+  // 401 or 403, and an unknown host name 421: a person can correct these settings.
+  return { kind: [401, 403, 404, 405, 421, 429].includes(status) ? 'unavailable' : 'refused', reason };
+}
+
+function timeoutMs(record: string): number {
+  const bytes = new Blob([record]).size;
+  return RESPONSE_TIMEOUT_MS + RECEIVE_TIMEOUT_MS + Math.ceil((bytes * 1000) / MIN_BYTES_PER_S);
 }
 
 /**
@@ -64,6 +80,14 @@ function sessionPage(collector: URL, address: string | null): string | null {
   if (address === null || !URL.canParse(address, collector)) return null;
   const url = new URL(address, collector);
   return url.origin === collector.origin ? url.href : null;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
 }
 
 /** Returns a member of a JSON object if it is a string. */

@@ -21,8 +21,9 @@ export interface Refusal {
 export interface Store {
   /** Returns whether the record outlives the page once it is stored. */
   put(record: StoredRecord): Promise<boolean>;
-  /** Returns all records, ordered by id. */
-  all(): Promise<StoredRecord[]>;
+  /** Returns the ids of all records in order. */
+  ids(): Promise<string[]>;
+  get(id: string): Promise<StoredRecord | undefined>;
   remove(id: string): Promise<void>;
 }
 
@@ -33,7 +34,8 @@ export function openStore(name = 'tandem'): Store {
   const opened = openDatabase(name).then(databaseStore, memoryStore);
   return {
     put: async (record) => (await opened).put(record),
-    all: async () => (await opened).all(),
+    ids: async () => (await opened).ids(),
+    get: async (id) => (await opened).get(id),
     remove: async (id) => (await opened).remove(id),
   };
 }
@@ -46,11 +48,54 @@ export function memoryStore(): Store {
       records.set(record.id, record);
       return false;
     },
-    async all() {
-      return [...records.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
+    async ids() {
+      return [...records.keys()].sort();
+    },
+    async get(id) {
+      return records.get(id);
     },
     async remove(id) {
       records.delete(id);
+    },
+  };
+}
+
+export interface OverflowStore extends Store {
+  /** Why some records are in memory only; `null` if none are. */
+  readonly problem: string | null;
+}
+
+/**
+ * Returns a store that keeps in memory the records that `store` fails to take, as when the quota is
+ * exceeded, so that they are delivered nevertheless.
+ */
+export function overflowStore(store: Store): OverflowStore {
+  const overflow = new Map<string, StoredRecord>();
+  let failure = '';
+  return {
+    get problem() {
+      return overflow.size === 0 ? null : failure;
+    },
+    async put(record) {
+      try {
+        const isDurable = await store.put(record);
+        overflow.delete(record.id);
+        return isDurable;
+      } catch (error) {
+        failure = String(error);
+        overflow.set(record.id, record);
+        return false;
+      }
+    },
+    async ids() {
+      return [...new Set([...(await store.ids()), ...overflow.keys()])].sort();
+    },
+    async get(id) {
+      return overflow.get(id) ?? store.get(id);
+    },
+    async remove(id) {
+      overflow.delete(id);
+      await store.remove(id);
     },
   };
 }
@@ -70,8 +115,9 @@ function databaseStore(database: IDBDatabase): Store {
       return true;
     },
     remove: (id) => change((objects) => objects.delete(id)),
-    all: () =>
-      result(database.transaction(OBJECT_STORE).objectStore(OBJECT_STORE).getAll() as IDBRequest<StoredRecord[]>),
+    ids: () =>
+      result(database.transaction(OBJECT_STORE).objectStore(OBJECT_STORE).getAllKeys() as IDBRequest<string[]>),
+    get: (id) => result(database.transaction(OBJECT_STORE).objectStore(OBJECT_STORE).get(id)),
   };
 }
 

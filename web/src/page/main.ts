@@ -2,12 +2,12 @@
 
 import { AgentLink, type BufferReport } from '../collect/agent-link.ts';
 import { CheckpointWriter, recoverAbandoned, removeCheckpoint } from '../collect/checkpoint.ts';
-import { Destination } from '../collect/destination.ts';
+import { COLLECTOR_KEY, Destination } from '../collect/destination.ts';
 import { lazyStorage } from '../collect/lazy-storage.ts';
 import { Outbox, type OutboxStatus } from '../collect/outbox.ts';
 import { send, sendOnUnload } from '../collect/send.ts';
 import { holdSessionLock, lockedSessions } from '../collect/session-lock.ts';
-import { openStore, type Store } from '../collect/store.ts';
+import { openStore, overflowStore } from '../collect/store.ts';
 import { currentDisplay, LiveSession } from '../measure/live.ts';
 import type { Phase, Span } from '../measure/phase-tracker.ts';
 import type { State } from '../measure/record.ts';
@@ -190,14 +190,10 @@ function onSessionEnd(live: LiveSession): void {
     page.playbackError.textContent = `Playback failed: ${live.fatalError}`;
     page.playbackError.hidden = false;
   }
-  outbox.add(live.id, record).then(
-    (isDurable) => {
-      if (isDurable) removeCheckpoint(lazyStorage, live.id);
-    },
-    () => {
-      // The database failed; the next page recovers the checkpoint.
-    },
-  );
+  void outbox.add(live.id, record).then((isDurable) => {
+    // Otherwise the next page recovers the checkpoint.
+    if (isDurable) removeCheckpoint(lazyStorage, live.id);
+  });
   // Keep the last frame on the screen at the end of a video.
   if (live.complete) return;
   // Defer: the player may be in the middle of dispatching an event.
@@ -325,14 +321,14 @@ setInterval(() => {
 // ---------------------------------------------------------------- collector
 
 const database = openStore();
-const store: Store = {
+const store = overflowStore({
   ...database,
   remove: async (id) => {
     await database.remove(id);
-    // Without a database, the checkpoint is the copy that outlives the page.
+    // Of a record in memory only, the checkpoint is the copy that outlives the page.
     removeCheckpoint(lazyStorage, id);
   },
-};
+});
 const outbox = new Outbox(() => {
   const { url, token } = destination;
   return {
@@ -364,6 +360,8 @@ function showOutboxStatus({ waiting, refused, delivered, reason, retryMs }: Outb
     messages.push(`${sessions(waiting)} stored in this browser; ${nextStep}${cause}.`);
   }
   if (refused > 0) messages.push(`${sessions(refused)} refused by the collector, stored in this browser${cause}.`);
+  if (store.problem !== null)
+    messages.push(`Browser storage failed (${store.problem}); keep this page open until all sessions are delivered.`);
   page.outboxStatus.textContent = messages.join(' ');
 }
 
@@ -385,7 +383,14 @@ addEventListener('pagehide', () => {
   if (url !== null) sendOnUnload(url, recordText(live.record()), token);
 });
 addEventListener('pageshow', (event) => {
-  if (event.persisted) void recoverAbandonedSessions();
+  if (!event.persisted) return;
+  // A page in the back/forward cache gets no storage events.
+  followDestination();
+  void recoverAbandonedSessions();
+});
+// No key: the whole storage was cleared.
+addEventListener('storage', ({ key }) => {
+  if (key === COLLECTOR_KEY || key === null) followDestination();
 });
 addEventListener('online', () => void outbox.flush());
 page.sendStored.addEventListener('click', () => void outbox.sendAgain());
@@ -435,6 +440,13 @@ for (const button of [page.collectorConfirm, page.collectorDecline]) {
     fillSettingsForm(settings);
     onDestinationChange();
   });
+}
+
+/** Follows a choice of the collector made on another page. */
+function followDestination(): void {
+  if (!destination.follow()) return;
+  fillSettingsForm(settings);
+  onDestinationChange();
 }
 
 function onDestinationChange(): void {

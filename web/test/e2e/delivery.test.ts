@@ -112,6 +112,48 @@ describe('delivery', { skip, concurrency: 2 }, () => {
     });
   });
 
+  test('collector that a person removes on one page gets no session of another page', async () => {
+    await visit(async (page, server) => {
+      server.collector = 'down';
+      await play(page, server, MISSING_FILE);
+      await page.getByText('1 session stored in this browser; delivery is retried').waitFor();
+      const other = await page.context().newPage();
+      await other.goto(server.origin);
+      await other.getByText('Settings').click();
+      await other.getByLabel('Session collector').fill('');
+      await other.keyboard.press('Tab');
+      await page.getByText('1 session stored in this browser; no collector is set').waitFor();
+      assert.equal(await page.getByLabel('Session collector').inputValue(), '');
+      server.collector = 'up';
+      await page.getByRole('button', { name: 'Play', exact: true }).click();
+      await page.getByText('2 sessions stored in this browser; no collector is set').waitFor();
+      assert.deepEqual(server.posted, []);
+    });
+  });
+
+  test('page whose storage is full delivers its session, and the next page does', async () => {
+    await visit(async (page, server) => {
+      const devtools = await page.context().newCDPSession(page);
+      await devtools.send('Storage.overrideQuotaForOrigin', { origin: server.origin, quotaSize: 1 });
+      const problem = page.getByText('Browser storage failed');
+      server.collector = 503;
+      await play(page, server, MISSING_FILE);
+      await problem.waitFor();
+      server.collector = 'up';
+      await page.getByText('Session delivered to the collector').waitFor();
+      await problem.waitFor({ state: 'hidden' });
+      server.collector = 'down';
+      await page.getByRole('button', { name: 'Play', exact: true }).click();
+      await problem.waitFor();
+      server.collector = 'up';
+      server.posted.length = 0;
+      await page.reload();
+      while (server.posted.length === 0) await page.waitForTimeout(50);
+      assert.equal(server.posted[0]?.status, 201);
+      await page.waitForFunction(() => !Object.keys(localStorage).some((key) => key.startsWith('tandem.session.')));
+    });
+  });
+
   test('an unknown host name is a temporary refusal, as it can be allowed', async () => {
     await visit(async (page, server) => {
       server.collector = 421;

@@ -116,6 +116,26 @@ describe('a hostile link', { skip: hasChromium ? false : 'needs Chromium', concu
     });
   });
 
+  test('names a collector used before its field was emptied: it gets sessions only after a click', async () => {
+    await visit(async (page, own, evil) => {
+      const links = [`${evil.origin}/api/sessions`, '/api/sessions'].map(
+        (collector) => `${own.origin}/?collector=${encodeURIComponent(collector)}`,
+      );
+      await page.goto(links[0] ?? '');
+      await page.getByRole('button', { name: 'Send sessions there' }).click();
+      await page.goto(own.origin);
+      await page.getByText('Settings').click();
+      await page.getByLabel('Session collector').fill('');
+      await page.keyboard.press('Tab');
+      for (const [index, link] of links.entries()) {
+        await fail(page, link);
+        const stored = `${index + 1} session${index === 0 ? '' : 's'} stored in this browser`;
+        await page.getByText(`${stored}; the collector is not confirmed`).waitFor();
+      }
+      assert.deepEqual([...evil.posted, ...own.posted], []);
+    });
+  });
+
   test('names a server that answers everything with success: sessions stay in the browser', async () => {
     await visit(async (page, own, evil) => {
       evil.answer = { id: 'another' };

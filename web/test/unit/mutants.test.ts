@@ -221,7 +221,7 @@ async function sendStored(random: Random, answer: () => ReturnType<typeof send>)
     },
   );
   await outbox.flush();
-  const left = (await store.all()).length;
+  const left = (await store.ids()).length;
   assert.equal(status === undefined ? -1 : status.waiting + status.refused, left);
   if ((await answer()).kind !== 'accepted') assert.equal(left, 2);
 }
