@@ -9,7 +9,7 @@ mod retention;
 pub use retention::{Now, Retention};
 
 use playback::{Record, State, Summary};
-use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, TransactionBehavior, params};
 use std::fmt;
 use std::fs::OpenOptions;
 use std::io;
@@ -387,14 +387,14 @@ impl Store {
         }
         let mut from = i64::MIN;
         loop {
-            let batch = self.rows(
-                "SELECT rowid FROM sessions WHERE rowid > ?1 AND rowid <= ?2 AND (?3 IS NULL OR label = ?3)
-                   AND (?4 IS NULL OR json_extract(summary, '$.state') = ?4) ORDER BY rowid LIMIT ?5",
-                params![from, last, filter.label, state, BATCH_SESSIONS],
-            )?;
+            let batch = self.delete_batch(|writer| {
+                let query = "SELECT rowid FROM sessions WHERE rowid > ?1 AND rowid <= ?2
+                       AND (?3 IS NULL OR label = ?3)
+                       AND (?4 IS NULL OR json_extract(summary, '$.state') = ?4) ORDER BY rowid LIMIT ?5";
+                rows(writer, query, params![from, last, filter.label, state, BATCH_SESSIONS])
+            })?;
             let Some(end) = batch.last() else { break };
             from = *end;
-            self.delete_batch(&batch)?;
         }
         self.erase_log()?;
         Ok(found)
@@ -405,32 +405,30 @@ impl Store {
     /// # Errors
     /// If the database cannot be read.
     pub fn bytes(&self) -> Result<u64, StoreError> {
-        let reader = self.reader()?;
-        let pragma =
-            |name: &str| reader.pragma_query_value(None, name, |row| row.get::<_, u32>(0)).map(u64::from);
-        let pages = pragma("page_count")?.saturating_sub(pragma("freelist_count")?);
-        Ok(pages * pragma("page_size")?)
+        bytes_in_use(&*self.reader()?)
     }
 
-    fn rows(&self, query: &str, parameters: impl rusqlite::Params) -> Result<Vec<i64>, StoreError> {
-        let reader = self.reader()?;
-        let mut statement = reader.prepare_cached(query)?;
-        let rows = statement.query_map(parameters, |row| row.get(0))?;
-        Ok(rows.collect::<Result<_, _>>()?)
-    }
-
-    fn delete_batch(&self, rows: &[i64]) -> Result<(), StoreError> {
-        {
+    /// Deletes the selected rows and returns them. The selection is part of the transaction: a new
+    /// session may take the row of a deleted one.
+    fn delete_batch(
+        &self,
+        select: impl FnOnce(&Connection) -> Result<Vec<i64>, StoreError>,
+    ) -> Result<Vec<i64>, StoreError> {
+        let batch = {
             let mut writer = self.writer();
-            let transaction = writer.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-            for row in rows {
+            let transaction = writer.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let batch = select(&transaction)?;
+            for row in &batch {
                 transaction.execute("DELETE FROM sessions WHERE rowid = ?1", [row])?;
             }
             transaction.commit()?;
+            batch
+        };
+        if !batch.is_empty() {
+            // The lock is not fair: without a pause the next batch would take it before other threads.
+            thread::sleep(BATCH_PAUSE);
         }
-        // The lock is not fair: without a pause the next batch would take it before other threads.
-        thread::sleep(BATCH_PAUSE);
-        Ok(())
+        Ok(batch)
     }
 
     /// Writes the log to the database and empties it, so that it holds no deleted record. Reads that
@@ -473,7 +471,7 @@ fn prepare(connection: &mut Connection) -> Result<(), StoreError> {
     connection.pragma_update(None, "synchronous", "FULL")?;
     // Overwrite deleted records in the database; `erase_log` removes them from the log.
     connection.pragma_update(None, "secure_delete", "ON")?;
-    let tables = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    let tables = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let version: i64 = tables.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     if version > SCHEMA_VERSION {
         return Err(StoreError::Later(version));
@@ -501,6 +499,23 @@ fn open_reader(path: &Path) -> Result<Connection, StoreError> {
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
     Ok(connection)
+}
+
+fn rows(
+    connection: &Connection,
+    query: &str,
+    parameters: impl rusqlite::Params,
+) -> Result<Vec<i64>, StoreError> {
+    let mut statement = connection.prepare_cached(query)?;
+    let rows = statement.query_map(parameters, |row| row.get(0))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+fn bytes_in_use(connection: &Connection) -> Result<u64, StoreError> {
+    let pragma =
+        |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, u32>(0)).map(u64::from);
+    let pages = pragma("page_count")?.saturating_sub(pragma("freelist_count")?);
+    Ok(pages * pragma("page_size")?)
 }
 
 fn broken(error: impl fmt::Display) -> StoreError {
