@@ -3,9 +3,11 @@
 //! A wall clock may be wrong until it is set, and may jump. A session therefore arrives at a time
 //! since boot, and the table `boots` dates the start of each boot. A step of the wall clock dates the
 //! present boot anew, and no session is deleted by its age until the clock has stood for an hour.
+//! A clock may be behind until its boot ends: sessions are numbered in the order of their arrival, and
+//! an earlier boot is dated after the arrivals before it.
 
 use super::{BATCH_SESSIONS, Store, StoreError, bytes_in_use, rows};
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, Row, TransactionBehavior, params};
 use std::time::Duration;
 
 /// Difference between the wall clock and the time since boot that is no step, in seconds.
@@ -109,6 +111,9 @@ impl Store {
             .max_age
             .filter(|_| boot.has_stood(now))
             .map(|age| now.wall_s.saturating_sub(i64::try_from(age.as_secs()).unwrap_or(i64::MAX)));
+        if oldest_s.is_some() {
+            self.date_earlier_boots(boot.start)?;
+        }
         let mut deleted = 0;
         loop {
             let batch = self.delete_batch(|writer| beyond(writer, limits, oldest_s))?;
@@ -137,6 +142,36 @@ impl Store {
             )?;
         }
         Ok(boot)
+    }
+
+    /// Dates each boot before the present one no earlier than the arrivals before it.
+    fn date_earlier_boots(&self, present_start_s: i64) -> Result<(), StoreError> {
+        let mut writer = self.writer();
+        let transaction = writer.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let boots: Vec<(i64, i64, Option<i64>)> = transaction
+            .prepare_cached(
+                "SELECT number, start_s, (SELECT max(received_s) FROM sessions WHERE boot = number)
+                 FROM boots WHERE number < ?1 ORDER BY number",
+            )?
+            .query_map([self.0.boot], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
+            .collect::<Result<_, _>>()?;
+        let mut arrival_s = i64::MIN;
+        for (number, mut start_s, last_s) in boots {
+            let Some(last_s) = last_s else { continue };
+            // All its sessions arrived before the present boot.
+            let earliest_s = arrival_s.min(present_start_s.saturating_sub(last_s));
+            if start_s < earliest_s {
+                start_s = earliest_s;
+                transaction.execute("UPDATE boots SET start_s = ?2 WHERE number = ?1", [number, start_s])?;
+            }
+            // A later arrival is that of a clock that was ahead, and dates nothing.
+            let end_s = start_s.saturating_add(last_s);
+            if end_s <= present_start_s {
+                arrival_s = arrival_s.max(end_s);
+            }
+        }
+        transaction.commit()?;
+        Ok(())
     }
 }
 
@@ -340,6 +375,43 @@ mod tests {
         }
         assert_eq!(store.retain(MONTH, at(TODAY_S + 29 * DAY_S, 29 * DAY_S)).unwrap(), 0);
         assert_eq!(store.retain(MONTH, at(TODAY_S + 31 * DAY_S, 31 * DAY_S)).unwrap(), 1);
+    }
+
+    #[test]
+    fn sessions_of_a_boot_whose_clock_stayed_behind_count_from_the_arrivals_before_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.db");
+        with_old_session(&path);
+        // Two boots, whose clocks begin at 1970 and are not set.
+        let first = Store::open_in_boot(&path, "behind", at(30, 30)).unwrap();
+        keep(&first, "session-1", 2 * DAY_S);
+        assert_eq!(first.retain(MONTH, at(3 * DAY_S, 3 * DAY_S)).unwrap(), 0);
+        let second = Store::open_in_boot(&path, "behind again", at(30, 30)).unwrap();
+        keep(&second, "session-2", 4 * DAY_S);
+        let store = Store::open_in_boot(&path, "right", at(TODAY_S, 7_200)).unwrap();
+        let after_days =
+            |days: i64| store.retain(MONTH, at(TODAY_S + days * DAY_S, 7_200 + days * DAY_S)).unwrap();
+        // Ten days ago, two days later, and four days after that.
+        let deleted = [0, 20, 21, 22, 23, 26, 27].map(after_days);
+        assert_eq!(deleted, [0, 0, 1, 0, 1, 0, 1]);
+    }
+
+    #[test]
+    fn clock_that_was_ahead_dates_no_earlier_boot_after_the_present_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.db");
+        for (id, ahead_days) in [("session-year", 365), ("session-month", 30)] {
+            let start_s = TODAY_S + (ahead_days - 35) * DAY_S;
+            keep(&Store::open_in_boot(&path, id, at(start_s, 30)).unwrap(), id, 40);
+        }
+        let right = Store::open_in_boot(&path, "right", at(TODAY_S - 20 * DAY_S, 30)).unwrap();
+        keep(&right, "session-right", 10 * DAY_S);
+        let store = Store::open_in_boot(&path, "present", at(TODAY_S, 7_200)).unwrap();
+        let after_days =
+            |days: i64| store.retain(MONTH, at(TODAY_S + days * DAY_S, 7_200 + days * DAY_S)).unwrap();
+        // A month ahead is five days ago.
+        assert_eq!([0, 25, 26, 29, 31].map(after_days), [0, 0, 1, 0, 1]);
+        assert!(store.place("session-year").unwrap().is_some());
     }
 
     #[test]
