@@ -4,8 +4,10 @@
 //! One connection writes. Reads have connections of their own, beside which it writes on, since the
 //! database has a write-ahead log. Deletions run in batches, between which records are stored.
 
+mod list;
 mod retention;
 
+pub use list::Place;
 pub use retention::{Now, Retention};
 
 use playback::{Record, State, Summary};
@@ -82,19 +84,6 @@ pub struct Filter {
     pub label: Option<String>,
     /// Sessions in this state.
     pub state: Option<State>,
-}
-
-/// Place of a session in the list, which is ordered by start and id.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
-    started_at: String,
-    id: String,
-}
-
-impl From<&Summary> for Place {
-    fn from(session: &Summary) -> Self {
-        Self { started_at: session.started_at.clone(), id: session.id.clone() }
-    }
 }
 
 /// Handle to the database; clones share it.
@@ -272,63 +261,6 @@ impl Store {
             .query_row("SELECT document FROM sessions WHERE id = ?1", [id], |row| row.get(0))
             .optional()?;
         Ok(found)
-    }
-
-    /// Returns the place of a session in the list; `None` if there is none with this id.
-    ///
-    /// # Errors
-    /// If the database cannot be read.
-    pub fn place(&self, id: &str) -> Result<Option<Place>, StoreError> {
-        let query = "SELECT started_at, id FROM sessions WHERE id = ?1";
-        let place = |row: &rusqlite::Row<'_>| Ok(Place { started_at: row.get(0)?, id: row.get(1)? });
-        Ok(self.reader()?.query_row(query, [id], place).optional()?)
-    }
-
-    /// Returns at most `limit` selected sessions, newest first; with `before`, only those after
-    /// this place in the list.
-    ///
-    /// # Errors
-    /// If the database cannot be read.
-    pub fn list(
-        &self,
-        limit: u32,
-        before: Option<&Place>,
-        filter: &Filter,
-    ) -> Result<Vec<Summary>, StoreError> {
-        self.list_within(limit, usize::MAX, before, filter).map(|(sessions, _)| sessions)
-    }
-
-    /// As [`list`](Self::list), but ends before the summaries have more than `max_bytes` in sum, except
-    /// with the first one. Returns also whether the list goes on.
-    pub(crate) fn list_within(
-        &self,
-        limit: u32,
-        max_bytes: usize,
-        before: Option<&Place>,
-        filter: &Filter,
-    ) -> Result<(Vec<Summary>, bool), StoreError> {
-        let connection = self.reader()?;
-        let mut statement = connection.prepare_cached(
-            "SELECT summary FROM sessions
-             WHERE (?1 IS NULL OR (rtrim(started_at, 'Z'), id) < (rtrim(?1, 'Z'), ?2))
-               AND (?3 IS NULL OR label = ?3)
-               AND (?4 IS NULL OR json_extract(summary, '$.state') = ?4)
-             ORDER BY rtrim(started_at, 'Z') DESC, id DESC LIMIT ?5",
-        )?;
-        let (start, id) = (before.map(|place| &place.started_at), before.map(|place| &place.id));
-        let state = filter.state.map(State::name);
-        // One more tells whether the list goes on.
-        let rows = params![start, id, filter.label, state, i64::from(limit) + 1];
-        let (mut sessions, mut bytes) = (Vec::new(), 0);
-        for summary in statement.query_map(rows, |row| row.get::<_, String>(0))? {
-            let summary = summary?;
-            bytes += summary.len();
-            if sessions.len() == limit as usize || (bytes > max_bytes && !sessions.is_empty()) {
-                return Ok((sessions, true));
-            }
-            sessions.push(serde_json::from_str(&summary).map_err(broken)?);
-        }
-        Ok((sessions, false))
     }
 
     /// Returns the sessions with these ids in the given order; unknown ids are left out.
