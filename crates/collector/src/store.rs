@@ -4,12 +4,14 @@
 //! One connection writes. Reads have connections of their own, beside which it writes on, since the
 //! database has a write-ahead log. Deletions run in batches, between which records are stored.
 
+mod list;
 mod retention;
 
+pub use list::Place;
 pub use retention::{Now, Retention};
 
 use playback::{Record, State, Summary};
-use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, TransactionBehavior, params};
 use std::fmt;
 use std::fs::OpenOptions;
 use std::io;
@@ -82,19 +84,6 @@ pub struct Filter {
     pub label: Option<String>,
     /// Sessions in this state.
     pub state: Option<State>,
-}
-
-/// Place of a session in the list, which is ordered by start and id.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
-    started_at: String,
-    id: String,
-}
-
-impl From<&Summary> for Place {
-    fn from(session: &Summary) -> Self {
-        Self { started_at: session.started_at.clone(), id: session.id.clone() }
-    }
 }
 
 /// Handle to the database; clones share it.
@@ -274,63 +263,6 @@ impl Store {
         Ok(found)
     }
 
-    /// Returns the place of a session in the list; `None` if there is none with this id.
-    ///
-    /// # Errors
-    /// If the database cannot be read.
-    pub fn place(&self, id: &str) -> Result<Option<Place>, StoreError> {
-        let query = "SELECT started_at, id FROM sessions WHERE id = ?1";
-        let place = |row: &rusqlite::Row<'_>| Ok(Place { started_at: row.get(0)?, id: row.get(1)? });
-        Ok(self.reader()?.query_row(query, [id], place).optional()?)
-    }
-
-    /// Returns at most `limit` selected sessions, newest first; with `before`, only those after
-    /// this place in the list.
-    ///
-    /// # Errors
-    /// If the database cannot be read.
-    pub fn list(
-        &self,
-        limit: u32,
-        before: Option<&Place>,
-        filter: &Filter,
-    ) -> Result<Vec<Summary>, StoreError> {
-        self.list_within(limit, usize::MAX, before, filter).map(|(sessions, _)| sessions)
-    }
-
-    /// As [`list`](Self::list), but ends before the summaries have more than `max_bytes` in sum, except
-    /// with the first one. Returns also whether the list goes on.
-    pub(crate) fn list_within(
-        &self,
-        limit: u32,
-        max_bytes: usize,
-        before: Option<&Place>,
-        filter: &Filter,
-    ) -> Result<(Vec<Summary>, bool), StoreError> {
-        let connection = self.reader()?;
-        let mut statement = connection.prepare_cached(
-            "SELECT summary FROM sessions
-             WHERE (?1 IS NULL OR (rtrim(started_at, 'Z'), id) < (rtrim(?1, 'Z'), ?2))
-               AND (?3 IS NULL OR label = ?3)
-               AND (?4 IS NULL OR json_extract(summary, '$.state') = ?4)
-             ORDER BY rtrim(started_at, 'Z') DESC, id DESC LIMIT ?5",
-        )?;
-        let (start, id) = (before.map(|place| &place.started_at), before.map(|place| &place.id));
-        let state = filter.state.map(State::name);
-        // One more tells whether the list goes on.
-        let rows = params![start, id, filter.label, state, i64::from(limit) + 1];
-        let (mut sessions, mut bytes) = (Vec::new(), 0);
-        for summary in statement.query_map(rows, |row| row.get::<_, String>(0))? {
-            let summary = summary?;
-            bytes += summary.len();
-            if sessions.len() == limit as usize || (bytes > max_bytes && !sessions.is_empty()) {
-                return Ok((sessions, true));
-            }
-            sessions.push(serde_json::from_str(&summary).map_err(broken)?);
-        }
-        Ok((sessions, false))
-    }
-
     /// Returns the sessions with these ids in the given order; unknown ids are left out.
     ///
     /// # Errors
@@ -387,14 +319,14 @@ impl Store {
         }
         let mut from = i64::MIN;
         loop {
-            let batch = self.rows(
-                "SELECT rowid FROM sessions WHERE rowid > ?1 AND rowid <= ?2 AND (?3 IS NULL OR label = ?3)
-                   AND (?4 IS NULL OR json_extract(summary, '$.state') = ?4) ORDER BY rowid LIMIT ?5",
-                params![from, last, filter.label, state, BATCH_SESSIONS],
-            )?;
+            let batch = self.delete_batch(|writer| {
+                let query = "SELECT rowid FROM sessions WHERE rowid > ?1 AND rowid <= ?2
+                       AND (?3 IS NULL OR label = ?3)
+                       AND (?4 IS NULL OR json_extract(summary, '$.state') = ?4) ORDER BY rowid LIMIT ?5";
+                rows(writer, query, params![from, last, filter.label, state, BATCH_SESSIONS])
+            })?;
             let Some(end) = batch.last() else { break };
             from = *end;
-            self.delete_batch(&batch)?;
         }
         self.erase_log()?;
         Ok(found)
@@ -405,32 +337,30 @@ impl Store {
     /// # Errors
     /// If the database cannot be read.
     pub fn bytes(&self) -> Result<u64, StoreError> {
-        let reader = self.reader()?;
-        let pragma =
-            |name: &str| reader.pragma_query_value(None, name, |row| row.get::<_, u32>(0)).map(u64::from);
-        let pages = pragma("page_count")?.saturating_sub(pragma("freelist_count")?);
-        Ok(pages * pragma("page_size")?)
+        bytes_in_use(&*self.reader()?)
     }
 
-    fn rows(&self, query: &str, parameters: impl rusqlite::Params) -> Result<Vec<i64>, StoreError> {
-        let reader = self.reader()?;
-        let mut statement = reader.prepare_cached(query)?;
-        let rows = statement.query_map(parameters, |row| row.get(0))?;
-        Ok(rows.collect::<Result<_, _>>()?)
-    }
-
-    fn delete_batch(&self, rows: &[i64]) -> Result<(), StoreError> {
-        {
+    /// Deletes the selected rows and returns them. The selection is part of the transaction: a new
+    /// session may take the row of a deleted one.
+    fn delete_batch(
+        &self,
+        select: impl FnOnce(&Connection) -> Result<Vec<i64>, StoreError>,
+    ) -> Result<Vec<i64>, StoreError> {
+        let batch = {
             let mut writer = self.writer();
-            let transaction = writer.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-            for row in rows {
+            let transaction = writer.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let batch = select(&transaction)?;
+            for row in &batch {
                 transaction.execute("DELETE FROM sessions WHERE rowid = ?1", [row])?;
             }
             transaction.commit()?;
+            batch
+        };
+        if !batch.is_empty() {
+            // The lock is not fair: without a pause the next batch would take it before other threads.
+            thread::sleep(BATCH_PAUSE);
         }
-        // The lock is not fair: without a pause the next batch would take it before other threads.
-        thread::sleep(BATCH_PAUSE);
-        Ok(())
+        Ok(batch)
     }
 
     /// Writes the log to the database and empties it, so that it holds no deleted record. Reads that
@@ -473,7 +403,7 @@ fn prepare(connection: &mut Connection) -> Result<(), StoreError> {
     connection.pragma_update(None, "synchronous", "FULL")?;
     // Overwrite deleted records in the database; `erase_log` removes them from the log.
     connection.pragma_update(None, "secure_delete", "ON")?;
-    let tables = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    let tables = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let version: i64 = tables.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     if version > SCHEMA_VERSION {
         return Err(StoreError::Later(version));
@@ -501,6 +431,23 @@ fn open_reader(path: &Path) -> Result<Connection, StoreError> {
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
     Ok(connection)
+}
+
+fn rows(
+    connection: &Connection,
+    query: &str,
+    parameters: impl rusqlite::Params,
+) -> Result<Vec<i64>, StoreError> {
+    let mut statement = connection.prepare_cached(query)?;
+    let rows = statement.query_map(parameters, |row| row.get(0))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+fn bytes_in_use(connection: &Connection) -> Result<u64, StoreError> {
+    let pragma =
+        |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, u32>(0)).map(u64::from);
+    let pages = pragma("page_count")?.saturating_sub(pragma("freelist_count")?);
+    Ok(pages * pragma("page_size")?)
 }
 
 fn broken(error: impl fmt::Display) -> StoreError {

@@ -3,9 +3,11 @@
 //! A wall clock may be wrong until it is set, and may jump. A session therefore arrives at a time
 //! since boot, and the table `boots` dates the start of each boot. A step of the wall clock dates the
 //! present boot anew, and no session is deleted by its age until the clock has stood for an hour.
+//! A clock may be behind until its boot ends: sessions are numbered in the order of their arrival, and
+//! an earlier boot is dated after the arrivals before it.
 
-use super::{BATCH_SESSIONS, Filter, Store, StoreError};
-use rusqlite::{Connection, Row, params};
+use super::{BATCH_SESSIONS, Store, StoreError, bytes_in_use, rows};
+use rusqlite::{Connection, Row, TransactionBehavior, params};
 use std::time::Duration;
 
 /// Difference between the wall clock and the time since boot that is no step, in seconds.
@@ -109,14 +111,16 @@ impl Store {
             .max_age
             .filter(|_| boot.has_stood(now))
             .map(|age| now.wall_s.saturating_sub(i64::try_from(age.as_secs()).unwrap_or(i64::MAX)));
+        if oldest_s.is_some() {
+            self.date_earlier_boots(boot.start)?;
+        }
         let mut deleted = 0;
         loop {
-            let batch = self.beyond(limits, oldest_s)?;
+            let batch = self.delete_batch(|writer| beyond(writer, limits, oldest_s))?;
             if batch.is_empty() {
                 break;
             }
             deleted += batch.len();
-            self.delete_batch(&batch)?;
         }
         if deleted > 0 {
             self.erase_log()?;
@@ -140,56 +144,88 @@ impl Store {
         Ok(boot)
     }
 
-    /// Some of the sessions beyond the limits: those that arrived before `oldest_s`, in seconds since
-    /// 1970, and surplus ones in the order of their arrival.
-    fn beyond(&self, limits: Retention, oldest_s: Option<i64>) -> Result<Vec<i64>, StoreError> {
-        // A new row has a larger number than all others.
-        const OLDEST: &str = "SELECT rowid FROM sessions ORDER BY rowid LIMIT ?1";
-        if let Some(oldest_s) = oldest_s {
-            let query = "SELECT sessions.rowid FROM boots JOIN sessions ON sessions.boot = boots.number
-                 WHERE sessions.received_s < ?1 - boots.start_s LIMIT ?2";
-            let batch = self.rows(query, params![oldest_s, BATCH_SESSIONS])?;
-            if !batch.is_empty() {
-                return Ok(batch);
+    /// Dates each boot before the present one no earlier than the arrivals before it.
+    fn date_earlier_boots(&self, present_start_s: i64) -> Result<(), StoreError> {
+        let mut writer = self.writer();
+        let transaction = writer.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let boots: Vec<(i64, i64, Option<i64>)> = transaction
+            .prepare_cached(
+                "SELECT number, start_s, (SELECT max(received_s) FROM sessions WHERE boot = number)
+                 FROM boots WHERE number < ?1 ORDER BY number",
+            )?
+            .query_map([self.0.boot], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
+            .collect::<Result<_, _>>()?;
+        let mut arrival_s = i64::MIN;
+        for (number, mut start_s, last_s) in boots {
+            let Some(last_s) = last_s else { continue };
+            // All its sessions arrived before the present boot.
+            let earliest_s = arrival_s.min(present_start_s.saturating_sub(last_s));
+            if start_s < earliest_s {
+                start_s = earliest_s;
+                transaction.execute("UPDATE boots SET start_s = ?2 WHERE number = ?1", [number, start_s])?;
+            }
+            // A later arrival is that of a clock that was ahead, and dates nothing.
+            let end_s = start_s.saturating_add(last_s);
+            if end_s <= present_start_s {
+                arrival_s = arrival_s.max(end_s);
             }
         }
-        if let Some(max) = limits.max_sessions {
-            let surplus = self.count(&Filter::default())?.saturating_sub(max);
-            if surplus > 0 {
-                return self.rows(OLDEST, [surplus.min(BATCH_SESSIONS)]);
-            }
-        }
-        match limits.max_bytes {
-            Some(max) => self.oldest_of_size(self.bytes()?.saturating_sub(max)),
-            None => Ok(Vec::new()),
-        }
+        transaction.commit()?;
+        Ok(())
     }
+}
 
-    /// The sessions that arrived first, up to the one with which they have `bytes` in sum; at most one
-    /// batch of them.
-    fn oldest_of_size(&self, bytes: u64) -> Result<Vec<i64>, StoreError> {
-        let reader = self.reader()?;
-        let mut statement = reader.prepare_cached(
-            "SELECT rowid, octet_length(document) + octet_length(summary) FROM sessions
-             ORDER BY rowid LIMIT ?1",
-        )?;
-        let mut rows = statement.query([BATCH_SESSIONS])?;
-        let (mut batch, mut sum) = (Vec::new(), 0);
-        while sum < bytes
-            && let Some(row) = rows.next()?
-        {
-            batch.push(row.get(0)?);
-            sum += u64::from(row.get::<_, u32>(1)?);
+/// Some of the sessions beyond the limits: those that arrived before `oldest_s`, in seconds since
+/// 1970, and surplus ones in the order of their arrival.
+fn beyond(connection: &Connection, limits: Retention, oldest_s: Option<i64>) -> Result<Vec<i64>, StoreError> {
+    // A new row has a larger number than all others.
+    const OLDEST: &str = "SELECT rowid FROM sessions ORDER BY rowid LIMIT ?1";
+    if let Some(oldest_s) = oldest_s {
+        let query = "SELECT sessions.rowid FROM boots JOIN sessions ON sessions.boot = boots.number
+             WHERE sessions.received_s < ?1 - boots.start_s LIMIT ?2";
+        let batch = rows(connection, query, params![oldest_s, BATCH_SESSIONS])?;
+        if !batch.is_empty() {
+            return Ok(batch);
         }
-        Ok(batch)
     }
+    if let Some(max) = limits.max_sessions {
+        let count: u32 = connection.query_row("SELECT count(*) FROM sessions", [], |row| row.get(0))?;
+        let surplus = count.saturating_sub(max);
+        if surplus > 0 {
+            return rows(connection, OLDEST, [surplus.min(BATCH_SESSIONS)]);
+        }
+    }
+    match limits.max_bytes {
+        Some(max) => oldest_of_size(connection, bytes_in_use(connection)?.saturating_sub(max)),
+        None => Ok(Vec::new()),
+    }
+}
+
+/// The sessions that arrived first, up to the one with which they have `bytes` in sum; at most one
+/// batch of them.
+fn oldest_of_size(connection: &Connection, bytes: u64) -> Result<Vec<i64>, StoreError> {
+    let mut statement = connection.prepare_cached(
+        "SELECT rowid, octet_length(document) + octet_length(summary) FROM sessions
+         ORDER BY rowid LIMIT ?1",
+    )?;
+    let mut rows = statement.query([BATCH_SESSIONS])?;
+    let (mut batch, mut sum) = (Vec::new(), 0);
+    while sum < bytes
+        && let Some(row) = rows.next()?
+    {
+        batch.push(row.get(0)?);
+        sum += u64::from(row.get::<_, u32>(1)?);
+    }
+    Ok(batch)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::Filter;
     use super::*;
     use playback::Record;
     use std::path::Path;
+    use std::thread;
 
     /// 28 November 2026, in seconds since 1970.
     const TODAY_S: i64 = 1_795_824_000;
@@ -221,6 +257,52 @@ mod tests {
 
     fn count(store: &Store) -> u32 {
         store.count(&Filter::default()).unwrap()
+    }
+
+    /// Runs a deletion while a transaction replaces the only session, as a request between the selection
+    /// of a batch and its deletion would.
+    fn replace_session_during<T: Send + 'static>(
+        store: &Store,
+        path: &Path,
+        deletion: impl FnOnce(&Store) -> T + Send + 'static,
+    ) -> T {
+        let other = Connection::open(path).unwrap();
+        other.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let deletion = thread::spawn({
+            let store = store.clone();
+            move || deletion(&store)
+        });
+        thread::sleep(Duration::from_millis(200));
+        other.execute("DELETE FROM sessions", []).unwrap();
+        let add = "INSERT INTO sessions VALUES ('session-new', '', 'new', '{}', '{}', 7200, ?1)";
+        other.execute(add, [store.0.boot]).unwrap();
+        other.execute_batch("COMMIT").unwrap();
+        deletion.join().unwrap()
+    }
+
+    #[test]
+    fn deletion_by_age_spares_a_new_session_in_the_row_of_a_deleted_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.db");
+        with_old_session(&path);
+        let store = Store::open_in_boot(&path, "new", at(TODAY_S, 7_200)).unwrap();
+        let week = Retention { max_age: Some(Duration::from_secs(7 * 86_400)), ..Retention::default() };
+        let retain = move |store: &Store| store.retain(week, at(TODAY_S, 7_200)).unwrap();
+        assert_eq!(replace_session_during(&store, &path, retain), 0);
+        assert!(store.place("session-new").unwrap().is_some());
+    }
+
+    #[test]
+    fn deletion_of_a_label_spares_a_new_session_in_the_row_of_a_deleted_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.db");
+        let store = Store::open_in_boot(&path, "boot", at(TODAY_S, 7_200)).unwrap();
+        keep(&store, "session-old", 7_200);
+        let label = store.list(1, None, &Filter::default()).unwrap().remove(0).label;
+        let old = Filter { label: Some(label.unwrap_or_default()), state: None };
+        let delete = move |store: &Store| store.delete_selected(&old, Some(1)).unwrap();
+        assert_eq!(replace_session_during(&store, &path, delete), 1);
+        assert!(store.place("session-new").unwrap().is_some());
     }
 
     #[test]
@@ -293,6 +375,43 @@ mod tests {
         }
         assert_eq!(store.retain(MONTH, at(TODAY_S + 29 * DAY_S, 29 * DAY_S)).unwrap(), 0);
         assert_eq!(store.retain(MONTH, at(TODAY_S + 31 * DAY_S, 31 * DAY_S)).unwrap(), 1);
+    }
+
+    #[test]
+    fn sessions_of_a_boot_whose_clock_stayed_behind_count_from_the_arrivals_before_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.db");
+        with_old_session(&path);
+        // Two boots, whose clocks begin at 1970 and are not set.
+        let first = Store::open_in_boot(&path, "behind", at(30, 30)).unwrap();
+        keep(&first, "session-1", 2 * DAY_S);
+        assert_eq!(first.retain(MONTH, at(3 * DAY_S, 3 * DAY_S)).unwrap(), 0);
+        let second = Store::open_in_boot(&path, "behind again", at(30, 30)).unwrap();
+        keep(&second, "session-2", 4 * DAY_S);
+        let store = Store::open_in_boot(&path, "right", at(TODAY_S, 7_200)).unwrap();
+        let after_days =
+            |days: i64| store.retain(MONTH, at(TODAY_S + days * DAY_S, 7_200 + days * DAY_S)).unwrap();
+        // Ten days ago, two days later, and four days after that.
+        let deleted = [0, 20, 21, 22, 23, 26, 27].map(after_days);
+        assert_eq!(deleted, [0, 0, 1, 0, 1, 0, 1]);
+    }
+
+    #[test]
+    fn clock_that_was_ahead_dates_no_earlier_boot_after_the_present_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.db");
+        for (id, ahead_days) in [("session-year", 365), ("session-month", 30)] {
+            let start_s = TODAY_S + (ahead_days - 35) * DAY_S;
+            keep(&Store::open_in_boot(&path, id, at(start_s, 30)).unwrap(), id, 40);
+        }
+        let right = Store::open_in_boot(&path, "right", at(TODAY_S - 20 * DAY_S, 30)).unwrap();
+        keep(&right, "session-right", 10 * DAY_S);
+        let store = Store::open_in_boot(&path, "present", at(TODAY_S, 7_200)).unwrap();
+        let after_days =
+            |days: i64| store.retain(MONTH, at(TODAY_S + days * DAY_S, 7_200 + days * DAY_S)).unwrap();
+        // A month ahead is five days ago.
+        assert_eq!([0, 25, 26, 29, 31].map(after_days), [0, 0, 1, 0, 1]);
+        assert!(store.place("session-year").unwrap().is_some());
     }
 
     #[test]

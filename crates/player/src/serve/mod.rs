@@ -32,7 +32,7 @@ use tokio::task::JoinSet;
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// Concurrent connections. Further ones wait in the backlog, or with `is_public` take the place
-    /// of a connection of the network that holds the most.
+    /// of a connection of the site and network that hold the most.
     pub connections: usize,
     /// Timeout of a TLS handshake.
     pub handshake: Duration,
@@ -44,7 +44,7 @@ pub struct Limits {
     pub write: Option<Duration>,
     /// Limit of a connection's read and write buffer; `None` for hyper's own.
     pub buffer_bytes: Option<usize>,
-    /// Unknown clients: places are shared fairly between their networks.
+    /// Unknown clients: places are shared fairly between their sites and networks.
     pub is_public: bool,
 }
 

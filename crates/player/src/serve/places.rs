@@ -1,10 +1,11 @@
 //! Places for connections, shared between the networks of the clients.
 //!
-//! While places are free, any network may take them. When all are taken, a client of another
-//! network takes the place of the oldest connection of the network that holds the most, so that no
-//! network can shut out the others.
+//! While places are free, any network may take them. When all are taken, a client takes the place of
+//! the oldest connection of the network that holds the most, within the site that holds the most, so
+//! that no site can shut out the others. Within a site its networks share the places in the same way.
 
 use super::Network;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
@@ -49,19 +50,7 @@ impl Places {
         if open.connections.len() < self.limit {
             return true;
         }
-        let mut counts: BTreeMap<Network, usize> = BTreeMap::new();
-        for (network, _) in open.connections.values() {
-            *counts.entry(*network).or_default() += 1;
-        }
-        let own = counts.get(&network).copied().unwrap_or(0);
-        let Some((largest, count)) = counts.into_iter().max_by_key(|(_, count)| *count) else {
-            return false;
-        };
-        if count <= own + 1 {
-            return false;
-        }
-        let oldest = open.connections.iter().find(|(_, (network, _))| *network == largest);
-        let Some(number) = oldest.map(|(number, _)| *number) else { return false };
+        let Some(number) = open.replaceable_by(network) else { return false };
         let ended = open.connections.remove(&number);
         drop(open);
         if let Some((_, Some(task))) = ended {
@@ -90,6 +79,38 @@ impl Places {
     fn lock(&self) -> MutexGuard<'_, Open> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+impl Open {
+    /// Connection whose place a client of `network` takes. Afterwards the client's side has no more
+    /// connections than the other one.
+    fn replaceable_by(&self, network: Network) -> Option<u64> {
+        let held = || self.connections.iter().map(|(number, (network, _))| (*number, *network));
+        let sites = counts(held().map(|(_, one)| one.site()));
+        let networks = counts(held().map(|(_, one)| one));
+        let most = sites.values().copied().max()?;
+        let takes_from_site = most > sites.get(&network.site()).copied().unwrap_or(0) + 1;
+        let own = networks.get(&network).copied().unwrap_or(0);
+        let replaceable = held().filter(|(_, one)| {
+            if takes_from_site {
+                sites[&one.site()] == most
+            } else {
+                one.site() == network.site() && networks[one] > own + 1
+            }
+        });
+        // The lowest number is that of the oldest connection.
+        let first = replaceable.min_by_key(|(number, one)| (Reverse(networks[one]), *number));
+        first.map(|(number, _)| number)
+    }
+}
+
+/// Number of occurrences of each key.
+fn counts<K: Ord>(keys: impl Iterator<Item = K>) -> BTreeMap<K, usize> {
+    let mut counts = BTreeMap::new();
+    for key in keys {
+        *counts.entry(key).or_default() += 1;
+    }
+    counts
 }
 
 impl Place {
@@ -124,5 +145,39 @@ mod tests {
         assert!(places.make_room(network(3)), "a new client is never shut out by two networks");
         drop((held, other));
         assert_eq!(places.lock().connections.len(), 1);
+    }
+
+    /// Network of the given number in a site.
+    fn network_of(site: u16, number: u16) -> Network {
+        Network::of([0x2001, 0xdb8, site, number, 0, 0, 0, 1].into())
+    }
+
+    #[test]
+    fn site_with_many_networks_shuts_nobody_out() {
+        let places = Places::new(4);
+        let held: Vec<Place> = (0..4).map(|number| places.take(network_of(1, number))).collect();
+        let is_open = |place: &Place| places.lock().connections.contains_key(&place.number());
+        assert!(!places.make_room(network_of(1, 4)), "its own connections stay");
+        assert!(places.make_room(network_of(2, 0)), "another site");
+        let other = places.take(network_of(2, 0));
+        assert!(!is_open(&held[0]), "the oldest is gone");
+        assert!(places.make_room(Network::of([192, 0, 2, 1].into())), "a client of IPv4");
+        let second = places.take(Network::of([192, 0, 2, 1].into()));
+        assert!(!places.make_room(network_of(2, 1)), "two, one and one");
+        assert!(!places.make_room(network_of(1, 5)), "the site takes no place back");
+        assert!(is_open(&other) && is_open(&second));
+    }
+
+    #[test]
+    fn networks_of_a_site_take_places_of_each_other_only() {
+        let places = Places::new(5);
+        let neighbours: Vec<Place> = (0..2).map(|_| places.take(network_of(2, 0))).collect();
+        let held: Vec<Place> = [0, 1, 1].map(|number| places.take(network_of(1, number))).into();
+        let is_open = |place: &Place| places.lock().connections.contains_key(&place.number());
+        assert!(places.make_room(network_of(1, 2)));
+        let _new = places.take(network_of(1, 2));
+        assert!(neighbours.iter().all(is_open), "two connections of a site with fewer stay");
+        assert!(is_open(&held[0]) && !is_open(&held[1]), "the network with two gave up its oldest");
+        assert!(!places.make_room(network_of(1, 3)), "one each");
     }
 }
