@@ -39,8 +39,8 @@ enum Command {
     Open(PathChoice),
     Close(SocketAddr, SocketAddr),
     SetBackup(SocketAddr, SocketAddr, bool),
-    /// The address has left the device.
-    Withdraw(IpAddr),
+    /// The address with this ID has left the device.
+    Withdraw(IpAddr, u8),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,7 +116,13 @@ impl Connection {
                 Some(choice) if choice.open && choice.backup != subflow.backup => {
                     commands.push(Command::SetBackup(subflow.local, subflow.remote, choice.backup));
                 }
-                None if has_another => commands.push(Command::Withdraw(subflow.local.ip())),
+                None if has_another => {
+                    // A withdrawal closes all subflows of its address.
+                    let removal = self.removal_of(subflow);
+                    if !commands.contains(&removal) {
+                        commands.push(removal);
+                    }
+                }
                 _ => {}
             }
         }
@@ -135,6 +141,15 @@ impl Connection {
             }
         }
         commands
+    }
+
+    /// Command for a subflow whose address has left the device.
+    fn removal_of(&self, subflow: &Subflow) -> Command {
+        match self.ids.get(&subflow.local.ip()) {
+            Some(id) => Command::Withdraw(subflow.local.ip(), *id),
+            // The peer would close the subflows of another address.
+            None => Command::Close(subflow.local, subflow.remote),
+        }
     }
 
     fn on_rejection(&mut self, now: Instant) {
@@ -183,8 +198,10 @@ impl Connections {
                 server.push(one.token);
             }
             let connection = all.entry(one.token).or_insert_with(|| Connection::new(one.remote));
-            if !one.joined {
-                connection.ids.insert(one.local.ip(), 0);
+            // 0 is the ID of the first subflow's address, and of an unknown one.
+            if !one.joined || one.local_id > 0 {
+                connection.ids.insert(one.local.ip(), one.local_id);
+                connection.newest_id = connection.newest_id.max(one.local_id);
             }
             connection.subflows.push(Subflow { local: one.local, remote: one.remote, backup: one.backup });
         })?;
@@ -216,8 +233,11 @@ impl Connections {
                 connection.subflows = vec![Subflow { local, remote, backup: false }];
                 connection.ids = BTreeMap::from([(local.ip(), 0)]);
             }
-            Event::SubflowEstablished(SubflowEvent { token, local, remote, .. }) => {
+            Event::SubflowEstablished(SubflowEvent { token, local, remote, local_id, .. }) => {
                 let Some(connection) = self.all.get_mut(&token) else { return true };
+                if local_id > 0 {
+                    connection.ids.entry(local.ip()).or_insert(local_id);
+                }
                 let requested = connection.requested.iter().position(|(address, ..)| *address == local.ip());
                 let backup = requested.is_some_and(|at| connection.requested.remove(at).1);
                 connection.subflows.push(Subflow { local, remote, backup });
@@ -296,9 +316,9 @@ impl Executor<'_> {
                 }
                 self.manager.set_backup(Target::Subflow { token, local, remote }, backup)
             }
-            Command::Withdraw(address) => {
+            Command::Withdraw(address, id) => {
                 connection.subflows.retain(|subflow| subflow.local.ip() != address);
-                let id = connection.ids.remove(&address).unwrap_or(0);
+                connection.ids.remove(&address);
                 info!(connection = name, %address, "address removed: subflows closed");
                 self.manager.withdraw(token, id)
             }
@@ -335,9 +355,19 @@ mod tests {
         let Subflow { local, remote, .. } = subflow(2, false);
         assert_eq!(both.commands(now, &[wifi, lte]), [Command::SetBackup(local, remote, true)]);
         assert_eq!(both.commands(now, &[wifi, choice(2, false, true)]), [Command::Close(local, remote)]);
-        assert_eq!(both.commands(now, &[wifi]), [Command::Withdraw(ip(2))]);
+        assert_eq!(both.commands(now, &[wifi]), [Command::Close(local, remote)], "its ID is unknown");
         let held = connection(&[subflow(1, false), subflow(2, true)]);
         assert_eq!(held.commands(now, &[wifi, lte]), []);
+    }
+
+    #[test]
+    fn lost_address_with_two_subflows_is_withdrawn_once() {
+        // A join timed out, and a second one began; both were established.
+        let second = Subflow { local: (ip(2), 1001).into(), ..subflow(2, false) };
+        let mut all = connection(&[subflow(1, false), subflow(2, false), second]);
+        all.ids = BTreeMap::from([(ip(1), 0), (ip(2), 1)]);
+        let wifi = choice(1, true, false);
+        assert_eq!(all.commands(Instant::ZERO, &[wifi]), [Command::Withdraw(ip(2), 1)]);
     }
 
     #[test]
