@@ -58,7 +58,7 @@ pub struct Server {
     #[cfg(test)]
     pub(super) players_address: Option<SocketAddr>,
     requests: mpsc::Receiver<PendingRequest>,
-    /// eventfd, readable while requests are pending.
+    /// eventfd, readable while requests may be pending.
     wakeup: Arc<OwnedFd>,
     shutdown: Option<oneshot::Sender<Infallible>>,
     thread: Option<JoinHandle<()>>,
@@ -122,16 +122,16 @@ impl Server {
         })
     }
 
-    /// Answers all pending requests. To be called when the descriptor is readable.
+    /// Answers one pending request, so that many clients do not delay the agent. The descriptor stays
+    /// readable for the others. To be called when it is readable.
     pub fn serve(&mut self, now: Instant, responder: &mut dyn Responder) {
         // Resets the eventfd; fails only when it was not signalled.
         let _ = rustix::io::read(&self.wakeup, &mut [0; 8]);
-        for PendingRequest { query, reply } in self.requests.try_iter() {
-            // The client disconnected or timed out.
-            if reply.is_closed() {
-                continue;
-            }
+        // The client of a closed one disconnected or timed out.
+        let pending = self.requests.try_iter().find(|request| !request.reply.is_closed());
+        if let Some(PendingRequest { query, reply }) = pending {
             let _ = reply.send(respond(query, now, responder));
+            signal(&self.wakeup);
         }
     }
 }
@@ -240,13 +240,17 @@ impl Handler {
     /// Passes a query to the agent's thread and waits for its response.
     pub(super) async fn ask(&self, query: Query) -> Response<Full<Bytes>> {
         let (reply, response_of_agent) = oneshot::channel();
-        // Both fail only while the agent ends.
+        // Fails only while the agent ends.
         let _ = self.requests.send(PendingRequest { query, reply });
-        let _ = rustix::io::write(&self.wakeup, &1_u64.to_ne_bytes());
+        signal(&self.wakeup);
         response_of_agent.await.unwrap_or_else(|_| {
             response(StatusCode::SERVICE_UNAVAILABLE, "text/plain", "the agent is ending\n".to_owned())
         })
     }
+}
+
+fn signal(wakeup: &OwnedFd) {
+    let _ = rustix::io::write(wakeup, &1_u64.to_ne_bytes());
 }
 
 fn parse_query(request: &Request<Incoming>, access: Access) -> Result<Query, Rejection> {

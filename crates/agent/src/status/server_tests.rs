@@ -79,6 +79,47 @@ fn serves_long_responses_and_fragmented_requests() {
     });
 }
 
+/// Counts the requests for the status.
+struct CountingResponder(usize);
+
+impl Responder for CountingResponder {
+    fn status(&mut self) -> Result<String, Error> {
+        self.0 += 1;
+        Ok("{}".to_owned())
+    }
+    fn metrics(&mut self) -> Result<String, Error> {
+        Ok(String::new())
+    }
+    fn player(&mut self, _: Instant, _: cmcd::State) -> bool {
+        false
+    }
+}
+
+#[test]
+fn each_turn_of_the_agent_answers_one_request() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("agent.sock");
+    let mut server = Server::open(&path, None, None).unwrap();
+    let mut responder = CountingResponder(0);
+    thread::scope(|scope| {
+        let clients: Vec<_> = (0..4).map(|_| scope.spawn(|| query(&path, "/status").unwrap())).collect();
+        // All requests are pending by then.
+        thread::sleep(Duration::from_millis(200));
+        for answered in 1..=clients.len() {
+            while responder.0 < answered {
+                let wait = Timespec { tv_sec: 5, tv_nsec: 0 };
+                let ready = poll(&mut [PollFd::new(&server, PollFlags::IN)], Some(&wait)).unwrap();
+                assert_eq!(ready, 1, "{} requests are answered", responder.0);
+                server.serve(Instant::ZERO, &mut responder);
+            }
+            assert_eq!(responder.0, answered);
+        }
+        for client in clients {
+            assert_eq!(client.join().unwrap(), "{}");
+        }
+    });
+}
+
 #[test]
 fn half_closed_client_gets_its_response() {
     with_server(false, CONNECTION_TIMEOUT, |path, _| {
