@@ -19,7 +19,7 @@ use crate::endpoints::{Endpoints, Wanted};
 use crate::host::Host;
 use crate::journal::Place;
 use crate::players::Players;
-use crate::sampling::SamplingInterval;
+use crate::sampling::{SampleTimer, SamplingInterval};
 use crate::status::Server;
 use crate::store::Store;
 use crate::{Error, Steering};
@@ -137,7 +137,7 @@ struct Agent {
     sampling: SamplingInterval,
     /// Time from the last sample to the next.
     wait: Duration,
-    last_sample: Option<Instant>,
+    samples: SampleTimer,
     /// Last run of the policy.
     last_policy_run: Option<Instant>,
     last_endpoint_refresh: Instant,
@@ -201,7 +201,7 @@ impl Agent {
             retained: BTreeMap::new(),
             unmatched: Vec::new(),
             shared_addresses: BTreeSet::new(),
-            last_sample: None,
+            samples: SampleTimer::default(),
             last_policy_run: None,
             last_endpoint_refresh: Instant::ZERO,
             suspended: clock::suspended(),
@@ -235,7 +235,7 @@ impl Agent {
             if self.list_at.is_some_and(|at| at <= now) {
                 self.list_or_retry();
             }
-            if self.last_sample.is_none_or(|at| at + self.wait <= now) {
+            if self.samples.next(self.wait) <= now {
                 self.sample(now);
             }
             if self.pending_marks_since.is_some_and(|at| at + MARK_DELAY <= now) {
@@ -255,7 +255,7 @@ impl Agent {
     /// Waits for the next deadline or event, and processes kernel events.
     fn wait_for_event(&mut self) {
         let now = self.clock.now();
-        let mut next = self.last_sample.map_or(now, |at| at + self.wait);
+        let mut next = self.samples.next(self.wait);
         next = next.min(self.pending_marks_since.map_or(Instant::MAX, |at| at + MARK_DELAY));
         for one in self.host.managed() {
             next = next.min(one.next_change(now).unwrap_or(Instant::MAX));

@@ -40,7 +40,7 @@ impl Responder for Agent {
         let recorded = self.players.record(now, state);
         if recorded && self.sampling.is_at_rest() {
             // The player's request must not wait for an idle interval.
-            self.last_sample = None;
+            self.samples.request();
         }
         recorded
     }
