@@ -10,7 +10,7 @@ use linux::pm::{ConnectionEvent, Endpoint, Event, Flags, PathManager, SubflowEve
 use linux::socket::TcpState;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
-use tracing::{debug, info};
+use tracing::{debug, info, warn};
 use units::{Duration, Instant};
 
 /// Time after which a requested subflow counts as failed.
@@ -19,6 +19,9 @@ const JOIN_TIMEOUT: Duration = Duration::from_secs(5);
 const FIRST_RETRY_DELAY: Duration = Duration::from_secs(1);
 /// Limit of the doublings.
 const MAX_RETRY_DOUBLINGS: u32 = 6;
+
+/// Maximum number of connections controlled individually; bounds memory and the length of a sample.
+const MAX_CONNECTIONS: usize = 16_384;
 
 /// Intended use of one local address by a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -164,6 +167,8 @@ impl Connection {
 pub struct Connections {
     manager: PathManager,
     all: BTreeMap<u32, Connection>,
+    /// There was a connection beyond [`MAX_CONNECTIONS`].
+    has_excess: bool,
 }
 
 impl Connections {
@@ -172,7 +177,7 @@ impl Connections {
     /// # Errors
     /// Fails when the kernel has no MPTCP or cannot list sockets.
     pub fn open(diag: &mut Diag) -> Result<Self, Error> {
-        let mut connections = Self { manager: PathManager::open()?, all: BTreeMap::new() };
+        let mut connections = Self { manager: PathManager::open()?, all: BTreeMap::new(), has_excess: false };
         connections.list(diag)?;
         Ok(connections)
     }
@@ -188,14 +193,16 @@ impl Connections {
     /// Fails when the kernel cannot list sockets.
     pub fn list(&mut self, diag: &mut Diag) -> Result<(), Error> {
         let mut all: BTreeMap<u32, Connection> = BTreeMap::new();
-        let mut server = Vec::new();
+        let mut has_excess = false;
         diag.for_each_subflow(&Filter::default(), |one| {
-            if one.tcp.state != TcpState::Established {
+            // A server cannot join to the port of its client, and loopback has one path.
+            let is_steered = one.initiated && !one.remote.ip().is_loopback();
+            if !is_steered || one.tcp.state != TcpState::Established {
                 return;
             }
-            // A subflow joined by the peer: this end is the server.
-            if one.joined && one.remote_token == 0 {
-                server.push(one.token);
+            if all.len() >= MAX_CONNECTIONS && !all.contains_key(&one.token) {
+                has_excess = true;
+                return;
             }
             let connection = all.entry(one.token).or_insert_with(|| Connection::new(one.remote));
             // 0 is the ID of the first subflow's address, and of an unknown one.
@@ -207,7 +214,7 @@ impl Connections {
         })?;
         all.retain(|token, connection| {
             // The kernel lists local addresses only of connections with the userspace path manager.
-            let listed = if server.contains(token) { None } else { self.manager.endpoints_of(*token).ok() };
+            let listed = self.manager.endpoints_of(*token).ok();
             let known = self.all.get(token);
             if let Some(known) = known {
                 connection.keep_state_of(known);
@@ -219,6 +226,9 @@ impl Connections {
             known.is_some() || listed.is_some()
         });
         self.all = all;
+        if has_excess {
+            self.note_excess();
+        }
         Ok(())
     }
 
@@ -229,6 +239,10 @@ impl Connections {
             Event::Established(ConnectionEvent { token, local, remote, server: false, .. })
                 if !remote.ip().is_loopback() =>
             {
+                if self.all.len() >= MAX_CONNECTIONS && !self.all.contains_key(&token) {
+                    self.note_excess();
+                    return true;
+                }
                 let connection = self.all.entry(token).or_insert_with(|| Connection::new(remote));
                 connection.subflows = vec![Subflow { local, remote, backup: false }];
                 connection.ids = BTreeMap::from([(local.ip(), 0)]);
@@ -255,6 +269,13 @@ impl Connections {
             _ => {}
         }
         true
+    }
+
+    /// Warns of the first connection beyond the limit.
+    fn note_excess(&mut self) {
+        if !std::mem::replace(&mut self.has_excess, true) {
+            warn!("more than {MAX_CONNECTIONS} connections: the rules do not apply to further ones");
+        }
     }
 
     /// Makes every connection follow the choices for its remote address. Rejected commands are
@@ -329,6 +350,62 @@ impl Executor<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use linux::namespace::Namespace;
+    use linux::pm::path_manager;
+    use linux::route::Route;
+    use linux::socket::{self, Options, Protocol};
+    use linux::tun::Tun;
+    use std::net::TcpStream;
+
+    /// Opens a connection between two ends of this host and returns its client and server.
+    fn connect_to_self(address: IpAddr) -> Result<(TcpStream, TcpStream), Error> {
+        let listener = socket::listen((address, 0).into(), Protocol::Mptcp, &Options::default())?;
+        let port = listener.local_addr().expect("it listens").port();
+        let client = socket::connect((address, port).into(), Protocol::Mptcp, &Options::default())?;
+        Ok((client, listener.accept().expect("it is connected").0))
+    }
+
+    fn list_both_ends() -> Result<(), Error> {
+        let (mut route, _tun) = (Route::open()?, Tun::create("wlan0")?);
+        for name in ["lo", "wlan0"] {
+            let index = route.link(name)?.index;
+            route.set_up(index, true)?;
+            if name == "wlan0" {
+                route.add_address(index, ip(1), 32)?;
+            }
+        }
+        path_manager::select(path_manager::USERSPACE)?;
+        let _outgoing_and_incoming = connect_to_self(ip(1))?;
+        let _loopback = connect_to_self([127, 0, 0, 1].into())?;
+        let mut diag = Diag::open()?;
+        assert_eq!(diag.subflows()?.len(), 4);
+        let client = diag.subflows()?.into_iter().find(|one| one.initiated && one.local.ip() == ip(1));
+        let tokens: Vec<u32> = Connections::open(&mut diag)?.all.into_keys().collect();
+        assert_eq!(tokens, [client.expect("a client").token]);
+        Ok(())
+    }
+
+    #[test]
+    #[ignore = "needs root"]
+    fn needs_root_listing_adopts_no_incoming_and_no_loopback_connection() {
+        Namespace::create().expect("a network namespace").run(list_both_ends).expect("the kernel lists them");
+    }
+
+    #[test]
+    #[ignore = "needs root"]
+    fn needs_root_connections_beyond_the_limit_take_no_memory() {
+        let add_many = || {
+            let mut connections = Connections::open(&mut Diag::open()?)?;
+            let (local, remote) = ((ip(1), 1000).into(), (ip(9), 443).into());
+            for token in 0..MAX_CONNECTIONS as u32 + 9 {
+                let new = ConnectionEvent { token, local, remote, server: false, deny_join: false };
+                assert!(connections.process_event(Instant::ZERO, &Event::Established(new)));
+            }
+            assert_eq!((connections.all.len(), connections.has_excess), (MAX_CONNECTIONS, true));
+            Ok::<_, Error>(())
+        };
+        Namespace::create().expect("a network namespace").run(add_many).expect("the kernel has MPTCP");
+    }
 
     fn ip(last: u8) -> IpAddr {
         IpAddr::from([10, 0, last, 2])
