@@ -20,7 +20,7 @@ use crate::host::Host;
 use crate::journal::Place;
 use crate::players::Players;
 use crate::sampling::{SampleTimer, SamplingInterval};
-use crate::status::Server;
+use crate::status::{PortFailures, Server};
 use crate::store::Store;
 use crate::{Error, Steering};
 use failures::Failures;
@@ -113,6 +113,7 @@ struct Agent {
     /// Opened when first needed.
     diag: Option<Diag>,
     server: Option<Server>,
+    port_failures: PortFailures,
     host: Host,
     endpoints: Endpoints,
     steering: Steering,
@@ -195,6 +196,7 @@ impl Agent {
             monitor,
             events,
             diag: None,
+            port_failures: server.as_ref().map(Server::port_failures).unwrap_or_default(),
             server,
             endpoints,
             paths: Vec::new(),
