@@ -407,9 +407,11 @@ impl Endpoints {
         let is_refused = matches!(done, Err(linux::Error::Refused { .. }));
         if self.check_result(now, Change::Add(one.address), done) {
             info!(interface = one.name, address = %one.address, backup = one.backup, "{}", self.log_text("endpoint added"));
-            self.journal.note_returned(one.address);
-        } else if is_refused {
-            self.journal.forget_added(one.address);
+            if self.journal.note_returned(one.address) {
+                self.save(now);
+            }
+        } else if is_refused && self.journal.forget_added(one.address) {
+            self.save(now);
         }
         self.refresh_after_change();
     }
@@ -464,7 +466,10 @@ impl Endpoints {
         let done = if self.is_dry_run() { Ok(()) } else { self.manager.remove(endpoint.id, address) };
         if self.check_result(now, Change::Remove(address), done) {
             info!(interface, %address, "{}", self.log_text(what));
-            self.journal.forget_added(address);
+            // After a crash the next start would remove another program's endpoint of this address.
+            if self.journal.forget_added(address) {
+                self.save(now);
+            }
             self.now.retain(|one| one.id != endpoint.id);
         } else {
             self.refresh_after_change();

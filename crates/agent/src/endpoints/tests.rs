@@ -138,6 +138,25 @@ fn needs_root_rejected_addition_delays_no_other_change() {
 
 #[test]
 #[ignore = "needs root"]
+fn needs_root_stored_journal_names_only_endpoints_that_exist() {
+    in_namespace(|folder| {
+        let stored = || Journal::parse(&std::fs::read(folder.join(JOURNAL)).expect("a journal"));
+        let is_ours = |last: u8| stored().expect("a valid journal").is_ours(ip(last));
+        let mut endpoints = open(folder)?;
+        // Unknown to the agent, which adds it too.
+        PathManager::open()?.add(&endpoint(5, 3))?;
+        endpoints.apply(Instant::ZERO, &[wanted(3, true)])?;
+        assert!(!is_ours(3));
+        endpoints.apply(Instant::ZERO, &[wanted(2, true), wanted(3, true)])?;
+        assert_eq!([is_ours(2), is_ours(3)], [true, false]);
+        endpoints.apply(Instant::ZERO, &[wanted(2, false), wanted(3, true)])?;
+        assert_eq!([is_ours(2), is_ours(3)], [false, false]);
+        Ok(())
+    });
+}
+
+#[test]
+#[ignore = "needs root"]
 fn needs_root_addition_waits_for_room_in_the_kernel() {
     in_namespace(|folder| {
         let mut kernel = PathManager::open()?;
