@@ -157,6 +157,27 @@ fn needs_root_stored_journal_names_only_endpoints_that_exist() {
 
 #[test]
 #[ignore = "needs root"]
+fn needs_root_closed_interface_has_no_endpoint_for_a_further_address() {
+    in_namespace(|folder| {
+        let mut kernel = PathManager::open()?;
+        let further = Endpoint { device: 1, ..endpoint(5, 7) };
+        let elsewhere = Endpoint { device: 2, ..endpoint(6, 8) };
+        kernel.add(&further)?;
+        kernel.add(&elsewhere)?;
+        let mut endpoints = open(folder)?;
+        for (now, is_open) in [false, true, false].into_iter().enumerate() {
+            endpoints.apply(Instant::from_secs(now as u64), &[wanted(2, is_open)])?;
+            let expected = if is_open { vec![(ip(2), 1), (ip(7), 1), (ip(8), 2)] } else { vec![(ip(8), 2)] };
+            assert_eq!(listed(&mut kernel)?, expected);
+        }
+        endpoints.restore()?;
+        assert_eq!(kernel.endpoints()?, [further, elsewhere]);
+        Ok(())
+    });
+}
+
+#[test]
+#[ignore = "needs root"]
 fn needs_root_addition_waits_for_room_in_the_kernel() {
     in_namespace(|folder| {
         let mut kernel = PathManager::open()?;

@@ -167,6 +167,11 @@ impl Journal {
         self.before.iter().find(|one| one.address == address && one.removed).map(Before::endpoint)
     }
 
+    /// Original states of all removed endpoints.
+    pub fn all_removed(&self) -> impl Iterator<Item = Endpoint> {
+        self.before.iter().filter(|one| one.removed).map(Before::endpoint)
+    }
+
     /// Original state of a changed or removed endpoint.
     pub fn original(&self, address: IpAddr) -> Option<Endpoint> {
         self.before.iter().find(|one| one.address == address).map(Before::endpoint)
