@@ -10,7 +10,7 @@ use linux::pm::{ConnectionEvent, Endpoint, Event, Flags, PathManager, SubflowEve
 use linux::socket::TcpState;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
-use tracing::{debug, info};
+use tracing::{debug, info, warn};
 use units::{Duration, Instant};
 
 /// Time after which a requested subflow counts as failed.
@@ -19,6 +19,9 @@ const JOIN_TIMEOUT: Duration = Duration::from_secs(5);
 const FIRST_RETRY_DELAY: Duration = Duration::from_secs(1);
 /// Limit of the doublings.
 const MAX_RETRY_DOUBLINGS: u32 = 6;
+
+/// Maximum number of connections controlled individually; bounds memory and the length of a sample.
+const MAX_CONNECTIONS: usize = 16_384;
 
 /// Intended use of one local address by a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,8 +42,8 @@ enum Command {
     Open(PathChoice),
     Close(SocketAddr, SocketAddr),
     SetBackup(SocketAddr, SocketAddr, bool),
-    /// The address has left the device.
-    Withdraw(IpAddr),
+    /// The address with this ID has left the device.
+    Withdraw(IpAddr, u8),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,7 +119,13 @@ impl Connection {
                 Some(choice) if choice.open && choice.backup != subflow.backup => {
                     commands.push(Command::SetBackup(subflow.local, subflow.remote, choice.backup));
                 }
-                None if has_another => commands.push(Command::Withdraw(subflow.local.ip())),
+                None if has_another => {
+                    // A withdrawal closes all subflows of its address.
+                    let removal = self.removal_of(subflow);
+                    if !commands.contains(&removal) {
+                        commands.push(removal);
+                    }
+                }
                 _ => {}
             }
         }
@@ -137,6 +146,15 @@ impl Connection {
         commands
     }
 
+    /// Command for a subflow whose address has left the device.
+    fn removal_of(&self, subflow: &Subflow) -> Command {
+        match self.ids.get(&subflow.local.ip()) {
+            Some(id) => Command::Withdraw(subflow.local.ip(), *id),
+            // The peer would close the subflows of another address.
+            None => Command::Close(subflow.local, subflow.remote),
+        }
+    }
+
     fn on_rejection(&mut self, now: Instant) {
         self.not_before =
             now + FIRST_RETRY_DELAY * u64::from(1_u32 << self.rejections.min(MAX_RETRY_DOUBLINGS));
@@ -149,6 +167,8 @@ impl Connection {
 pub struct Connections {
     manager: PathManager,
     all: BTreeMap<u32, Connection>,
+    /// There was a connection beyond [`MAX_CONNECTIONS`].
+    has_excess: bool,
 }
 
 impl Connections {
@@ -157,7 +177,7 @@ impl Connections {
     /// # Errors
     /// Fails when the kernel has no MPTCP or cannot list sockets.
     pub fn open(diag: &mut Diag) -> Result<Self, Error> {
-        let mut connections = Self { manager: PathManager::open()?, all: BTreeMap::new() };
+        let mut connections = Self { manager: PathManager::open()?, all: BTreeMap::new(), has_excess: false };
         connections.list(diag)?;
         Ok(connections)
     }
@@ -173,24 +193,28 @@ impl Connections {
     /// Fails when the kernel cannot list sockets.
     pub fn list(&mut self, diag: &mut Diag) -> Result<(), Error> {
         let mut all: BTreeMap<u32, Connection> = BTreeMap::new();
-        let mut server = Vec::new();
+        let mut has_excess = false;
         diag.for_each_subflow(&Filter::default(), |one| {
-            if one.tcp.state != TcpState::Established {
+            // A server cannot join to the port of its client, and loopback has one path.
+            let is_steered = one.initiated && !one.remote.ip().is_loopback();
+            if !is_steered || one.tcp.state != TcpState::Established {
                 return;
             }
-            // A subflow joined by the peer: this end is the server.
-            if one.joined && one.remote_token == 0 {
-                server.push(one.token);
+            if all.len() >= MAX_CONNECTIONS && !all.contains_key(&one.token) {
+                has_excess = true;
+                return;
             }
             let connection = all.entry(one.token).or_insert_with(|| Connection::new(one.remote));
-            if !one.joined {
-                connection.ids.insert(one.local.ip(), 0);
+            // 0 is the ID of the first subflow's address, and of an unknown one.
+            if !one.joined || one.local_id > 0 {
+                connection.ids.insert(one.local.ip(), one.local_id);
+                connection.newest_id = connection.newest_id.max(one.local_id);
             }
             connection.subflows.push(Subflow { local: one.local, remote: one.remote, backup: one.backup });
         })?;
         all.retain(|token, connection| {
             // The kernel lists local addresses only of connections with the userspace path manager.
-            let listed = if server.contains(token) { None } else { self.manager.endpoints_of(*token).ok() };
+            let listed = self.manager.endpoints_of(*token).ok();
             let known = self.all.get(token);
             if let Some(known) = known {
                 connection.keep_state_of(known);
@@ -202,6 +226,9 @@ impl Connections {
             known.is_some() || listed.is_some()
         });
         self.all = all;
+        if has_excess {
+            self.note_excess();
+        }
         Ok(())
     }
 
@@ -212,12 +239,19 @@ impl Connections {
             Event::Established(ConnectionEvent { token, local, remote, server: false, .. })
                 if !remote.ip().is_loopback() =>
             {
+                if self.all.len() >= MAX_CONNECTIONS && !self.all.contains_key(&token) {
+                    self.note_excess();
+                    return true;
+                }
                 let connection = self.all.entry(token).or_insert_with(|| Connection::new(remote));
                 connection.subflows = vec![Subflow { local, remote, backup: false }];
                 connection.ids = BTreeMap::from([(local.ip(), 0)]);
             }
-            Event::SubflowEstablished(SubflowEvent { token, local, remote, .. }) => {
+            Event::SubflowEstablished(SubflowEvent { token, local, remote, local_id, .. }) => {
                 let Some(connection) = self.all.get_mut(&token) else { return true };
+                if local_id > 0 {
+                    connection.ids.entry(local.ip()).or_insert(local_id);
+                }
                 let requested = connection.requested.iter().position(|(address, ..)| *address == local.ip());
                 let backup = requested.is_some_and(|at| connection.requested.remove(at).1);
                 connection.subflows.push(Subflow { local, remote, backup });
@@ -235,6 +269,13 @@ impl Connections {
             _ => {}
         }
         true
+    }
+
+    /// Warns of the first connection beyond the limit.
+    fn note_excess(&mut self) {
+        if !std::mem::replace(&mut self.has_excess, true) {
+            warn!("more than {MAX_CONNECTIONS} connections: the rules do not apply to further ones");
+        }
     }
 
     /// Makes every connection follow the choices for its remote address. Rejected commands are
@@ -296,9 +337,9 @@ impl Executor<'_> {
                 }
                 self.manager.set_backup(Target::Subflow { token, local, remote }, backup)
             }
-            Command::Withdraw(address) => {
+            Command::Withdraw(address, id) => {
                 connection.subflows.retain(|subflow| subflow.local.ip() != address);
-                let id = connection.ids.remove(&address).unwrap_or(0);
+                connection.ids.remove(&address);
                 info!(connection = name, %address, "address removed: subflows closed");
                 self.manager.withdraw(token, id)
             }
@@ -309,6 +350,62 @@ impl Executor<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use linux::namespace::Namespace;
+    use linux::pm::path_manager;
+    use linux::route::Route;
+    use linux::socket::{self, Options, Protocol};
+    use linux::tun::Tun;
+    use std::net::TcpStream;
+
+    /// Opens a connection between two ends of this host and returns its client and server.
+    fn connect_to_self(address: IpAddr) -> Result<(TcpStream, TcpStream), Error> {
+        let listener = socket::listen((address, 0).into(), Protocol::Mptcp, &Options::default())?;
+        let port = listener.local_addr().expect("it listens").port();
+        let client = socket::connect((address, port).into(), Protocol::Mptcp, &Options::default())?;
+        Ok((client, listener.accept().expect("it is connected").0))
+    }
+
+    fn list_both_ends() -> Result<(), Error> {
+        let (mut route, _tun) = (Route::open()?, Tun::create("wlan0")?);
+        for name in ["lo", "wlan0"] {
+            let index = route.link(name)?.index;
+            route.set_up(index, true)?;
+            if name == "wlan0" {
+                route.add_address(index, ip(1), 32)?;
+            }
+        }
+        path_manager::select(path_manager::USERSPACE)?;
+        let _outgoing_and_incoming = connect_to_self(ip(1))?;
+        let _loopback = connect_to_self([127, 0, 0, 1].into())?;
+        let mut diag = Diag::open()?;
+        assert_eq!(diag.subflows()?.len(), 4);
+        let client = diag.subflows()?.into_iter().find(|one| one.initiated && one.local.ip() == ip(1));
+        let tokens: Vec<u32> = Connections::open(&mut diag)?.all.into_keys().collect();
+        assert_eq!(tokens, [client.expect("a client").token]);
+        Ok(())
+    }
+
+    #[test]
+    #[ignore = "needs root"]
+    fn needs_root_listing_adopts_no_incoming_and_no_loopback_connection() {
+        Namespace::create().expect("a network namespace").run(list_both_ends).expect("the kernel lists them");
+    }
+
+    #[test]
+    #[ignore = "needs root"]
+    fn needs_root_connections_beyond_the_limit_take_no_memory() {
+        let add_many = || {
+            let mut connections = Connections::open(&mut Diag::open()?)?;
+            let (local, remote) = ((ip(1), 1000).into(), (ip(9), 443).into());
+            for token in 0..MAX_CONNECTIONS as u32 + 9 {
+                let new = ConnectionEvent { token, local, remote, server: false, deny_join: false };
+                assert!(connections.process_event(Instant::ZERO, &Event::Established(new)));
+            }
+            assert_eq!((connections.all.len(), connections.has_excess), (MAX_CONNECTIONS, true));
+            Ok::<_, Error>(())
+        };
+        Namespace::create().expect("a network namespace").run(add_many).expect("the kernel has MPTCP");
+    }
 
     fn ip(last: u8) -> IpAddr {
         IpAddr::from([10, 0, last, 2])
@@ -335,9 +432,19 @@ mod tests {
         let Subflow { local, remote, .. } = subflow(2, false);
         assert_eq!(both.commands(now, &[wifi, lte]), [Command::SetBackup(local, remote, true)]);
         assert_eq!(both.commands(now, &[wifi, choice(2, false, true)]), [Command::Close(local, remote)]);
-        assert_eq!(both.commands(now, &[wifi]), [Command::Withdraw(ip(2))]);
+        assert_eq!(both.commands(now, &[wifi]), [Command::Close(local, remote)], "its ID is unknown");
         let held = connection(&[subflow(1, false), subflow(2, true)]);
         assert_eq!(held.commands(now, &[wifi, lte]), []);
+    }
+
+    #[test]
+    fn lost_address_with_two_subflows_is_withdrawn_once() {
+        // A join timed out, and a second one began; both were established.
+        let second = Subflow { local: (ip(2), 1001).into(), ..subflow(2, false) };
+        let mut all = connection(&[subflow(1, false), subflow(2, false), second]);
+        all.ids = BTreeMap::from([(ip(1), 0), (ip(2), 1)]);
+        let wifi = choice(1, true, false);
+        assert_eq!(all.commands(Instant::ZERO, &[wifi]), [Command::Withdraw(ip(2), 1)]);
     }
 
     #[test]

@@ -5,6 +5,9 @@ use units::{Duration, Instant};
 /// Time without traffic after which the interval grows.
 const ACTIVE_TIME: Duration = Duration::from_secs(2);
 
+/// Minimum time between two samples: without it, frequent events would occupy the processor.
+pub const MIN_SAMPLE_INTERVAL: Duration = Duration::from_millis(10);
+
 /// Short interval while traffic flows, growing while there is none.
 ///
 /// A sample with traffic resets the interval to `busy`. After two seconds without traffic each
@@ -40,6 +43,33 @@ impl SamplingInterval {
     }
 }
 
+/// Times of the samples: regular ones, and requested ones after events.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SampleTimer {
+    last: Option<Instant>,
+    is_requested: bool,
+}
+
+impl SampleTimer {
+    /// Requests a sample as soon as [`MIN_SAMPLE_INTERVAL`] has passed since the last one.
+    pub fn request(&mut self) {
+        self.is_requested = true;
+    }
+
+    /// Records a sample at `now` and returns the time since the last one; zero for the first.
+    pub fn on_sample(&mut self, now: Instant) -> Duration {
+        let span = self.last.map_or(Duration::ZERO, |last| now.since(last));
+        *self = Self { last: Some(now), is_requested: false };
+        span
+    }
+
+    /// Time of the next sample; without a request, `wait` after the last one.
+    pub fn next(&self, wait: Duration) -> Instant {
+        let wait = if self.is_requested { wait.min(MIN_SAMPLE_INTERVAL) } else { wait };
+        self.last.map_or(Instant::ZERO, |last| last + wait)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -58,6 +88,23 @@ mod tests {
         assert!(sampling.is_at_rest());
         assert_eq!(sampling.on_sample(Instant::from_secs(9), true), busy);
         assert!(!sampling.is_at_rest());
+    }
+
+    #[test]
+    fn frequent_requests_shorten_the_interval_and_lose_no_time() {
+        let wait = Duration::from_millis(50);
+        let mut timer = SampleTimer::default();
+        let mut spans = Vec::new();
+        for now in (0..60).step_by(4).map(Instant::from_millis) {
+            timer.request();
+            if timer.next(wait) <= now {
+                spans.push(timer.on_sample(now).as_millis());
+            }
+        }
+        assert_eq!(spans, [0, 12, 12, 12, 12]);
+        assert_eq!(timer.next(wait), Instant::from_millis(58), "requested at 52 and 56 ms");
+        timer.on_sample(Instant::from_millis(58));
+        assert_eq!(timer.next(wait), Instant::from_millis(108));
     }
 
     proptest! {

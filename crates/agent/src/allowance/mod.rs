@@ -237,8 +237,7 @@ impl Usage {
             return false;
         }
         if self.has_changed_calendar(allowance.period, start, zone) {
-            self.period = start;
-            self.others.clear();
+            self.change_calendar(start);
             return false;
         }
         if start > self.period {
@@ -257,6 +256,18 @@ impl Usage {
     fn has_changed_calendar(&self, period: Period, start: i64, zone: &Zone) -> bool {
         let length = period.next(start, zone).abs_diff(start);
         period.start(self.period, zone) != self.period && start.abs_diff(self.period) < length
+    }
+
+    /// Continues the usage in the period of another calendar that starts at `start`. The earlier
+    /// periods of the old calendar that lie in it belong to it, for instance the days of a month.
+    fn change_calendar(&mut self, start: i64) {
+        let included = self.others.range(start..).take_while(|(other, _)| **other < self.period);
+        let used = included.map(|(_, other)| other.used.saturating_sub(other.moved));
+        let added = used.fold(0, u64::saturating_add);
+        self.used = self.used.saturating_add(added);
+        self.at_jump = self.at_jump.saturating_add(added);
+        self.period = start;
+        self.others.clear();
     }
 
     /// The clock has reached a later period. If it jumped there and had been set back before, the

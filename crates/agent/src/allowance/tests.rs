@@ -93,6 +93,22 @@ fn changed_zone_or_first_day_keeps_the_usage_of_the_present_period() {
 }
 
 #[test]
+fn month_that_was_limited_by_day_for_a_while_keeps_its_usage() {
+    let month = five_gb();
+    let day = Allowance { period: Period::Day, ..month };
+    let mut usage = Usage { used: 100, period: at(2026, 10, 1, 0), ..Usage::default() };
+    usage.advance(&month, at(2026, 11, 1, 0), UTC, |_| false);
+    usage.used = 700;
+    for (nth, bytes) in [(27, 20), (28, 3)] {
+        usage.advance(&day, at(2026, 11, nth, 12), UTC, |_| false);
+        assert_eq!(usage.used, 0);
+        usage.used = bytes;
+    }
+    usage.advance(&month, at(2026, 11, 28, 13), UTC, |_| false);
+    assert_eq!((usage.used, usage.period), (723, at(2026, 11, 1, 0)), "without October");
+}
+
+#[test]
 fn zone_of_the_tz_database_has_daylight_saving_time() {
     let berlin: Zone = "Europe/Berlin".parse().unwrap();
     // Midnight is 23:00 UTC in winter and 22:00 UTC in summer.

@@ -2,16 +2,28 @@
 //!
 //! A wall clock that jumps is believed only after it has stood by its new time for
 //! `CONFIRMATION_S`. Until then time continues from before the jump at the pace of the clock
-//! since boot. So a jump ahead and back neither starts a period nor resets one. Two corrections of
+//! since boot. So a jump ahead and back neither starts a period nor resets one. The time for which
+//! it has stood there outlives the boot ([`UnconfirmedJump`]). Two corrections of
 //! a clock that was wrong at boot are believed at once: the setting back of a clock that was ahead,
 //! within the first hour, and the first setting of a clock that was behind.
 
 use super::EARLIEST_VALID_TIME;
+use serde::{Deserialize, Serialize};
 
 /// Difference between wall clock and uptime that counts as drift, in seconds.
 const MAX_DRIFT_S: i64 = 60;
 /// Time after which a jump of the wall clock is believed, in seconds.
 const CONFIRMATION_S: i64 = 3600;
+
+/// Stored form of a jump that is not yet confirmed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UnconfirmedJump {
+    /// Last time by the wall clock, in seconds since 1970.
+    wall: i64,
+    /// Uptime for which the clock has stood by it, in seconds.
+    stood_s: i64,
+}
 
 /// Civil time in seconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +53,35 @@ impl TrustedClock {
     /// Continues a clock of the same boot, which showed `time` at `uptime`.
     pub fn resumed(time: i64, uptime: i64) -> Self {
         Self { offset: time.saturating_sub(uptime), candidate: None, jump: None, unset_before: None }
+    }
+
+    /// Continues a jump that was stored at `stored_at` seconds after the same boot.
+    pub fn with_jump(mut self, jump: Option<UnconfirmedJump>, stored_at: i64, uptime: i64) -> Self {
+        let offset = |jump: UnconfirmedJump| jump.wall.saturating_sub(stored_at);
+        self.candidate = jump.map(|jump| (offset(jump), uptime.saturating_sub(jump.stood_s)));
+        self
+    }
+
+    /// Continues a jump back of an earlier boot, if the wall clock has not been set back since. A
+    /// clock without a battery begins each boot with the same time.
+    pub fn with_jump_of_earlier_boot(
+        mut self,
+        jump: Option<UnconfirmedJump>,
+        wall: i64,
+        uptime: i64,
+    ) -> Self {
+        let jump = jump.filter(|jump| self.unset_before.is_some() && jump.wall <= wall);
+        let offset = wall.saturating_sub(uptime);
+        self.candidate = jump.map(|jump| (offset, uptime.saturating_sub(jump.stood_s)));
+        self
+    }
+
+    /// The jump that is not yet confirmed, to be stored at `uptime`.
+    pub fn unconfirmed_jump(&self, uptime: i64) -> Option<UnconfirmedJump> {
+        self.candidate.map(|(offset, since)| UnconfirmedJump {
+            wall: offset.saturating_add(uptime),
+            stood_s: uptime.saturating_sub(since),
+        })
     }
 
     /// Updates the clock and returns the trusted time.
@@ -85,7 +126,7 @@ impl TrustedClock {
             self.candidate = Some((offset, uptime));
             return false;
         }
-        uptime - since >= CONFIRMATION_S
+        uptime.saturating_sub(since) >= CONFIRMATION_S
     }
 
     /// Trusted time at `uptime` seconds after boot.
@@ -163,6 +204,27 @@ mod tests {
         assert_eq!(late.update(NOW + 3600, 3700), NOW + YEAR + 3600, "more than an hour after boot");
         let mut first = TrustedClock::new(NOW, 100, 0);
         assert_eq!(first.update(NOW - YEAR, 110), NOW + 10, "no known time");
+    }
+
+    #[test]
+    fn time_for_which_a_jump_has_stood_outlives_the_boot() {
+        // The last boot was a year ahead; two boots of 40 minutes follow.
+        let mut first = TrustedClock::new(NOW, 10, NOW + YEAR);
+        first.update(NOW + 10, 20);
+        first.update(NOW + 2400, 2410);
+        let jump = first.unconfirmed_jump(2410);
+        let boot = |wall| TrustedClock::new(wall, 10, NOW + YEAR).with_jump_of_earlier_boot(jump, wall, 10);
+        let mut second = boot(NOW + 9000);
+        assert_eq!(second.update(NOW + 9100, 110), NOW + YEAR + 100);
+        assert_eq!(second.update(NOW + 10_300, 1310), NOW + 10_300);
+        assert_eq!(second.unconfirmed_jump(1310), None);
+        // Without a battery the clock begins anew.
+        let mut same = boot(NOW);
+        assert_eq!(same.update(NOW + 1300, 1310), NOW + YEAR + 1300);
+        // The agent was restarted instead.
+        let mut resumed = TrustedClock::resumed(NOW + YEAR, 2410).with_jump(jump, 2410, 9010);
+        assert_eq!(resumed.update(NOW + 9100, 9110), NOW + YEAR + 6700);
+        assert_eq!(resumed.update(NOW + 10_300, 10_310), NOW + 10_300);
     }
 
     proptest! {

@@ -1,6 +1,7 @@
 //! Stored form of the usage, and its form in earlier versions.
 
 use super::counters::{CounterReading, Counters};
+use super::trusted_clock::UnconfirmedJump;
 use super::{OtherPeriod, Usage};
 use crate::config::InterfaceRule;
 use serde::{Deserialize, Serialize};
@@ -14,6 +15,9 @@ pub struct UsageFile {
     pub boot: String,
     /// Trusted time, and the uptime at which it was read.
     pub clock: (i64, i64),
+    /// Jump of the wall clock that is not yet believed. Older files do not contain it.
+    #[serde(default)]
+    pub jump: Option<UnconfirmedJump>,
     /// Last counter readings.
     pub counters: Counters,
     /// Usage, by the pattern of its rule.

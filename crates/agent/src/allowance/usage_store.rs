@@ -58,15 +58,16 @@ impl UsageStore {
         };
         let (time, read_at) = file.clock;
         let clock = if file.boot == boot && time > 0 {
-            TrustedClock::resumed(time, read_at)
+            TrustedClock::resumed(time, read_at).with_jump(file.jump, read_at, uptime)
         } else {
-            TrustedClock::new(wall, uptime, time)
+            TrustedClock::new(wall, uptime, time).with_jump_of_earlier_boot(file.jump, wall, uptime)
         };
         if file.boot != boot {
             file.forget_unseen();
         }
         file.enter_boot(boot);
         file.clock = (clock.time(uptime), uptime);
+        file.jump = clock.unconfirmed_jump(uptime);
         Ok(Self { zone, file, clock, changed: false, saved: None, store })
     }
 
@@ -79,6 +80,8 @@ impl UsageStore {
     /// Updates the time by the wall clock and the time since boot, both in seconds.
     pub fn update_clock(&mut self, wall: i64, uptime: i64) {
         self.file.clock = (self.clock.update(wall, uptime), uptime);
+        self.file.jump = self.clock.unconfirmed_jump(uptime);
+        self.changed |= self.file.jump.is_some();
     }
 
     /// Trusted time, in seconds since 1970.
@@ -347,6 +350,21 @@ mod tests {
         assert_eq!(device.period(), NOVEMBER);
         assert_eq!(device.run(wrong + 2_000, 3_000), 9_000_036_100, "ahead again");
         assert_eq!(device.run(NOW + 5_000, 4_000), 9_000_076_100, "and back");
+    }
+
+    #[test]
+    fn clock_that_an_earlier_boot_set_ahead_is_corrected_by_short_boots() {
+        let mut device = device_in_november();
+        let wrong = NOW + 400 * 86_400;
+        device.boot("ahead", wrong);
+        device.run(wrong, 600);
+        for (nth, period) in [false, false, true].into_iter().enumerate() {
+            let wall = NOW + 1_000 + 2_000 * nth as i64;
+            device.boot(&format!("boot {nth}"), wall);
+            device.run(wall, 1_500);
+            assert_eq!(device.period() == NOVEMBER, period, "boot {nth}");
+        }
+        assert_eq!(device.used(), 9_000_051_000);
     }
 
     #[test]

@@ -106,7 +106,7 @@ impl Agent {
             {
                 lost |= !connections.process_event(now, &event);
                 // Sample at once: until then the connection has only one subflow.
-                self.last_sample = None;
+                self.samples.request();
                 continue;
             }
             let local = match event {
@@ -167,7 +167,7 @@ impl Agent {
                 }
             }
             self.last_policy_run = None;
-            self.last_sample = None;
+            self.samples.request();
         }
         self.warn_unmatched();
         self.rebuild_policies();

@@ -55,7 +55,7 @@ impl InterfaceState {
     }
 
     /// Records a counter reading; `None` while the interface is absent.
-    pub(super) fn record_sample(&mut self, seen: Option<(u32, LinkStats)>, span: Duration) {
+    pub(super) fn record_sample(&mut self, seen: Option<(u32, LinkStats)>, mut span: Duration) {
         self.delta = [0; 2];
         if let Some((index, now)) = seen {
             self.delta = match self.last_counters {
@@ -64,8 +64,11 @@ impl InterfaceState {
                 }
                 // Traffic before the first reading does not count.
                 None => [0; 2],
-                // New interface.
-                Some(_) => [now.rx_bytes, now.tx_bytes],
+                // New interface: its traffic may be older than the last sample.
+                Some(_) => {
+                    span = Duration::ZERO;
+                    [now.rx_bytes, now.tx_bytes]
+                }
             };
             self.last_counters = seen;
         }
@@ -154,6 +157,7 @@ mod tests {
         path.record_sample(None, tick);
         path.record_sample(Some((9, stats(70, 7))), tick);
         assert_eq!((path.down, path.up), (570, 107), "new interface of the same name");
+        assert_eq!(path.rate_down, Bitrate::ZERO, "its bytes are no rate");
         path.record_sample(Some((9, stats(20, 7))), tick);
         assert_eq!((path.down, path.up), (590, 107), "reset by the driver");
         assert_eq!(path.rate_down, Bitrate::from_bps(20 * 16));

@@ -19,8 +19,8 @@ use crate::endpoints::{Endpoints, Wanted};
 use crate::host::Host;
 use crate::journal::Place;
 use crate::players::Players;
-use crate::sampling::SamplingInterval;
-use crate::status::Server;
+use crate::sampling::{SampleTimer, SamplingInterval};
+use crate::status::{PortFailures, Server};
 use crate::store::Store;
 use crate::{Error, Steering};
 use failures::Failures;
@@ -113,6 +113,7 @@ struct Agent {
     /// Opened when first needed.
     diag: Option<Diag>,
     server: Option<Server>,
+    port_failures: PortFailures,
     host: Host,
     endpoints: Endpoints,
     steering: Steering,
@@ -137,7 +138,7 @@ struct Agent {
     sampling: SamplingInterval,
     /// Time from the last sample to the next.
     wait: Duration,
-    last_sample: Option<Instant>,
+    samples: SampleTimer,
     /// Last run of the policy.
     last_policy_run: Option<Instant>,
     last_endpoint_refresh: Instant,
@@ -195,13 +196,14 @@ impl Agent {
             monitor,
             events,
             diag: None,
+            port_failures: server.as_ref().map(Server::port_failures).unwrap_or_default(),
             server,
             endpoints,
             paths: Vec::new(),
             retained: BTreeMap::new(),
             unmatched: Vec::new(),
             shared_addresses: BTreeSet::new(),
-            last_sample: None,
+            samples: SampleTimer::default(),
             last_policy_run: None,
             last_endpoint_refresh: Instant::ZERO,
             suspended: clock::suspended(),
@@ -235,7 +237,7 @@ impl Agent {
             if self.list_at.is_some_and(|at| at <= now) {
                 self.list_or_retry();
             }
-            if self.last_sample.is_none_or(|at| at + self.wait <= now) {
+            if self.samples.next(self.wait) <= now {
                 self.sample(now);
             }
             if self.pending_marks_since.is_some_and(|at| at + MARK_DELAY <= now) {
@@ -255,7 +257,7 @@ impl Agent {
     /// Waits for the next deadline or event, and processes kernel events.
     fn wait_for_event(&mut self) {
         let now = self.clock.now();
-        let mut next = self.last_sample.map_or(now, |at| at + self.wait);
+        let mut next = self.samples.next(self.wait);
         next = next.min(self.pending_marks_since.map_or(Instant::MAX, |at| at + MARK_DELAY));
         for one in self.host.managed() {
             next = next.min(one.next_change(now).unwrap_or(Instant::MAX));

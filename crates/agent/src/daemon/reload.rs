@@ -58,7 +58,8 @@ impl Agent {
         self.list_at = None;
         self.update_managed();
         self.retained.clear();
-        (self.last_sample, self.last_policy_run) = (None, None);
+        self.samples.request();
+        self.last_policy_run = None;
         info!(policy = %self.config.policy, "configuration reloaded");
         Ok(())
     }

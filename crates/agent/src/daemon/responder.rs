@@ -40,7 +40,7 @@ impl Responder for Agent {
         let recorded = self.players.record(now, state);
         if recorded && self.sampling.is_at_rest() {
             // The player's request must not wait for an idle interval.
-            self.last_sample = None;
+            self.samples.request();
         }
         recorded
     }
@@ -52,6 +52,7 @@ impl Agent {
         let now = self.clock.now();
         let mut remarks = self.config.remarks.clone();
         remarks.extend(self.failures.remarks(now));
+        remarks.extend(self.port_failures.remarks());
         remarks.extend(self.endpoints.unrecorded().map(str::to_owned));
         for (one, path) in self.host.managed().iter().zip(&self.paths) {
             if let Some(radio) = path.radio.as_ref().filter(|_| path.warned_costly) {

@@ -4,6 +4,7 @@ use super::interface_state::InterfaceState;
 use super::{Agent, responder};
 use crate::allowance::CapAction;
 use crate::energy::Radio;
+use crate::sampling::MIN_SAMPLE_INTERVAL;
 use linux::clock;
 use tracing::{info, warn};
 use units::{Bitrate, Duration, Instant};
@@ -13,8 +14,6 @@ const ENDPOINT_REFRESH_INTERVAL: Duration = Duration::from_secs(10);
 /// Switches per minute above which their energy is judged. Fewer have other causes, such as a lost
 /// link.
 const MIN_JUDGED_SWITCHES: u64 = 5;
-/// Lower bound of a policy's interval.
-const MIN_INTERVAL: Duration = Duration::from_millis(10);
 /// ENODEV: the interface does not exist.
 const NO_SUCH_DEVICE: i32 = rustix::io::Errno::NODEV.raw_os_error();
 /// Shorter suspensions of the machine are ignored.
@@ -35,9 +34,9 @@ impl Agent {
             self.failures.check(now, "list the endpoints", refreshed);
         }
         self.usage.update_clock(clock::unix_seconds(), clock::uptime_seconds());
-        let carried = self.read_counters(now);
+        let span = self.samples.on_sample(now);
+        let carried = self.read_counters(now, span);
         self.wait = self.sampling.on_sample(now, carried);
-        self.last_sample = Some(now);
         let urgent = self.update_allowances(now);
         let of_rules = self.rules.iter().filter_map(|rule| rule.steering.as_ref()?.interval());
         let interval = of_rules.chain(self.steering.interval()).min().unwrap_or(Duration::MAX);
@@ -47,7 +46,7 @@ impl Agent {
         }
         if !self.sampling.is_at_rest() {
             // A policy may ask for a shorter interval, for instance near a limit.
-            self.wait = self.wait.min(interval.max(MIN_INTERVAL));
+            self.wait = self.wait.min(interval.max(MIN_SAMPLE_INTERVAL));
         }
         // A run slightly early is better than one that is late by a whole interval.
         let half = Duration::from_nanos(self.wait.as_nanos() / 2);
@@ -61,9 +60,8 @@ impl Agent {
         }
     }
 
-    /// Reads the counters. Returns true when there was traffic since the last sample.
-    pub(super) fn read_counters(&mut self, now: Instant) -> bool {
-        let span = self.last_sample.map_or(Duration::ZERO, |at| now.since(at));
+    /// Reads the counters, `span` after the last sample. Returns true when there was traffic since then.
+    fn read_counters(&mut self, now: Instant, span: Duration) -> bool {
         self.follow_renamed();
         let mut failure = None;
         for (one, path) in self.host.managed().iter().zip(&mut self.paths) {

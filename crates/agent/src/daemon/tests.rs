@@ -1,6 +1,7 @@
 use super::*;
 use linux::namespace::Namespace;
 use linux::pm::{PathManager, path_manager};
+use linux::socket::{self, Protocol};
 use linux::tun::Tun;
 use std::path::Path;
 use units::{Bitrate, Bytes};
@@ -121,6 +122,37 @@ fn replace_an_interface(folder: &Path) -> Result<(), Error> {
 #[ignore = "needs root"]
 fn needs_root_new_interface_takes_the_place_of_an_absent_one() {
     in_namespace(replace_an_interface);
+}
+
+fn count_during_events(folder: &Path) -> Result<(), Error> {
+    let (wlan, _) = set_up_interface("wlan0")?;
+    let mut route = Route::open()?;
+    let loopback = route.link("lo")?.index;
+    route.set_up(loopback, true)?;
+    let mut agent = open_agent(folder, config("[[connection]]\nremote = ':443'\npolicy = 'none'\n"))?;
+    let options = socket::Options::default();
+    let listener = socket::listen(([127, 0, 0, 1], 0).into(), Protocol::Mptcp, &options)?;
+    let address = listener.local_addr().expect("it listens");
+    for _ in 0..100 {
+        let _client = socket::connect(address, Protocol::Mptcp, &options)?;
+        let _server = listener.accept();
+        // An IPv4 header without content.
+        wlan.send(&[0x45; 20]).expect("the interface is up");
+        std::thread::sleep(std::time::Duration::from_millis(2));
+        agent.process_mptcp_events();
+        let now = agent.clock.now();
+        if agent.samples.next(agent.wait) <= now {
+            agent.sample(now);
+        }
+    }
+    assert!(agent.paths[0].down >= 1_000 && agent.paths[0].rate_down > Bitrate::ZERO);
+    agent.endpoints.restore()
+}
+
+#[test]
+#[ignore = "needs root"]
+fn needs_root_frequent_connections_do_not_freeze_the_rate() {
+    in_namespace(count_during_events);
 }
 
 fn reload_without_rules(folder: &Path) -> Result<(), Error> {

@@ -166,8 +166,9 @@ impl Endpoints {
         self.raise_limits(now, wanted);
         // Removals first: they free room for additions.
         self.remove_unwanted(now, wanted);
+        let returning = self.returning(wanted);
         let mut without_room = None;
-        for one in wanted.iter().filter(|one| one.open) {
+        for one in wanted.iter().chain(&returning).filter(|one| one.open) {
             // An implicit endpoint opens no subflows; the kernel replaces it by the added one.
             match self.endpoint_of(one.address).filter(|endpoint| !endpoint.flags.implicit) {
                 None if self.now.len() >= MAX_ENDPOINTS => without_room = Some(one),
@@ -371,6 +372,17 @@ impl Endpoints {
         }
     }
 
+    /// Endpoints of other programs that were removed with their interface, which is open again.
+    fn returning(&self, wanted: &[Wanted]) -> Vec<Wanted> {
+        let is_further = |was: &Endpoint| !wanted.iter().any(|one| one.address == was.address);
+        let removed = self.journal.all_removed().filter(is_further);
+        let returning = removed.filter_map(|was| {
+            let interface = wanted.iter().find(|one| one.open && one.device == was.device)?;
+            Some(Wanted { address: was.address, backup: was.flags.backup, ..interface.clone() })
+        });
+        returning.collect()
+    }
+
     /// Removes endpoints of closed interfaces, and the agent's endpoints of addresses that left their
     /// interface.
     fn remove_unwanted(&mut self, now: Instant, wanted: &[Wanted]) {
@@ -382,7 +394,14 @@ impl Endpoints {
             self.remove(now, &endpoint, None, "address left the interface: endpoint removed");
         }
         for one in wanted.iter().filter(|one| !one.open) {
-            if let Some(endpoint) = self.endpoint_of(one.address) {
+            // Another program may have added endpoints for further addresses of the interface.
+            let is_open = |address| wanted.iter().any(|one| one.open && one.address == address);
+            let is_closed = |endpoint: &&Endpoint| {
+                endpoint.port == 0
+                    && (endpoint.address == one.address
+                        || endpoint.device == one.device && !is_open(endpoint.address))
+            };
+            for endpoint in self.now.iter().filter(is_closed).copied().collect::<Vec<_>>() {
                 self.remove(now, &endpoint, Some(&one.name), "endpoint removed: its subflows close");
             }
         }
@@ -407,9 +426,11 @@ impl Endpoints {
         let is_refused = matches!(done, Err(linux::Error::Refused { .. }));
         if self.check_result(now, Change::Add(one.address), done) {
             info!(interface = one.name, address = %one.address, backup = one.backup, "{}", self.log_text("endpoint added"));
-            self.journal.note_returned(one.address);
-        } else if is_refused {
-            self.journal.forget_added(one.address);
+            if self.journal.note_returned(one.address) {
+                self.save(now);
+            }
+        } else if is_refused && self.journal.forget_added(one.address) {
+            self.save(now);
         }
         self.refresh_after_change();
     }
@@ -464,7 +485,10 @@ impl Endpoints {
         let done = if self.is_dry_run() { Ok(()) } else { self.manager.remove(endpoint.id, address) };
         if self.check_result(now, Change::Remove(address), done) {
             info!(interface, %address, "{}", self.log_text(what));
-            self.journal.forget_added(address);
+            // After a crash the next start would remove another program's endpoint of this address.
+            if self.journal.forget_added(address) {
+                self.save(now);
+            }
             self.now.retain(|one| one.id != endpoint.id);
         } else {
             self.refresh_after_change();

@@ -138,6 +138,46 @@ fn needs_root_rejected_addition_delays_no_other_change() {
 
 #[test]
 #[ignore = "needs root"]
+fn needs_root_stored_journal_names_only_endpoints_that_exist() {
+    in_namespace(|folder| {
+        let stored = || Journal::parse(&std::fs::read(folder.join(JOURNAL)).expect("a journal"));
+        let is_ours = |last: u8| stored().expect("a valid journal").is_ours(ip(last));
+        let mut endpoints = open(folder)?;
+        // Unknown to the agent, which adds it too.
+        PathManager::open()?.add(&endpoint(5, 3))?;
+        endpoints.apply(Instant::ZERO, &[wanted(3, true)])?;
+        assert!(!is_ours(3));
+        endpoints.apply(Instant::ZERO, &[wanted(2, true), wanted(3, true)])?;
+        assert_eq!([is_ours(2), is_ours(3)], [true, false]);
+        endpoints.apply(Instant::ZERO, &[wanted(2, false), wanted(3, true)])?;
+        assert_eq!([is_ours(2), is_ours(3)], [false, false]);
+        Ok(())
+    });
+}
+
+#[test]
+#[ignore = "needs root"]
+fn needs_root_closed_interface_has_no_endpoint_for_a_further_address() {
+    in_namespace(|folder| {
+        let mut kernel = PathManager::open()?;
+        let further = Endpoint { device: 1, ..endpoint(5, 7) };
+        let elsewhere = Endpoint { device: 2, ..endpoint(6, 8) };
+        kernel.add(&further)?;
+        kernel.add(&elsewhere)?;
+        let mut endpoints = open(folder)?;
+        for (now, is_open) in [false, true, false].into_iter().enumerate() {
+            endpoints.apply(Instant::from_secs(now as u64), &[wanted(2, is_open)])?;
+            let expected = if is_open { vec![(ip(2), 1), (ip(7), 1), (ip(8), 2)] } else { vec![(ip(8), 2)] };
+            assert_eq!(listed(&mut kernel)?, expected);
+        }
+        endpoints.restore()?;
+        assert_eq!(kernel.endpoints()?, [further, elsewhere]);
+        Ok(())
+    });
+}
+
+#[test]
+#[ignore = "needs root"]
 fn needs_root_addition_waits_for_room_in_the_kernel() {
     in_namespace(|folder| {
         let mut kernel = PathManager::open()?;

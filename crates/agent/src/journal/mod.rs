@@ -121,9 +121,11 @@ impl Journal {
         true
     }
 
-    /// Notes that an added endpoint no longer exists.
-    pub fn forget_added(&mut self, address: IpAddr) {
+    /// Notes that an added endpoint no longer exists. Returns true when the journal changed.
+    pub fn forget_added(&mut self, address: IpAddr) -> bool {
+        let count = self.added.len();
         self.added.retain(|added| *added != address);
+        self.added.len() != count
     }
 
     /// True when the agent added the endpoint of this address.
@@ -150,9 +152,9 @@ impl Journal {
         self.mark(endpoint.address, true)
     }
 
-    /// Notes that a removed endpoint exists again.
-    pub fn note_returned(&mut self, address: IpAddr) {
-        self.mark(address, false);
+    /// Notes that a removed endpoint exists again. Returns true when the journal changed.
+    pub fn note_returned(&mut self, address: IpAddr) -> bool {
+        self.mark(address, false)
     }
 
     fn mark(&mut self, address: IpAddr, removed: bool) -> bool {
@@ -163,6 +165,11 @@ impl Journal {
     /// Original state of a removed endpoint.
     pub fn removed(&self, address: IpAddr) -> Option<Endpoint> {
         self.before.iter().find(|one| one.address == address && one.removed).map(Before::endpoint)
+    }
+
+    /// Original states of all removed endpoints.
+    pub fn all_removed(&self) -> impl Iterator<Item = Endpoint> {
+        self.before.iter().filter(|one| one.removed).map(Before::endpoint)
     }
 
     /// Original state of a changed or removed endpoint.
@@ -196,7 +203,10 @@ impl Journal {
         steps.extend(ours.map(|endpoint| Step::Remove(*endpoint)));
         for before in &self.before {
             let was = before.endpoint();
-            match now.iter().find(|one| one.address == was.address && one.port == was.port) {
+            // An implicit one is the kernel's; the restored endpoint replaces it.
+            let is_there =
+                |one: &&Endpoint| one.address == was.address && one.port == was.port && !one.flags.implicit;
+            match now.iter().find(is_there) {
                 Some(is) if is.flags.backup != was.flags.backup => {
                     steps.push(Step::SetBackup(*is, was.flags.backup));
                 }

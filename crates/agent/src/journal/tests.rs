@@ -74,6 +74,17 @@ fn implicit_endpoint_is_not_added_again() {
 }
 
 #[test]
+fn removed_endpoint_is_restored_in_place_of_an_implicit_one() {
+    let mut journal = Journal::new(Place::default());
+    let (gone, limits) = (endpoint(1, 1, false), Limits { subflows: 2, accepted_addresses: 0 });
+    journal.note_removed(&gone);
+    let implicit = Endpoint { flags: Flags { implicit: true, ..Flags::default() }, ..endpoint(7, 1, false) };
+    assert_eq!(journal.undo_steps(&[implicit], limits), [Step::Add(gone)]);
+    journal.retain_unfinished(&[implicit], limits);
+    assert!(!journal.is_empty());
+}
+
+#[test]
 fn only_unfinished_changes_are_retained() {
     let mut journal = Journal::new(Place::default());
     let (ours, theirs, gone) = (endpoint(1, 1, true), endpoint(2, 2, false), endpoint(3, 3, false));

@@ -15,6 +15,7 @@ pub use connections::{Connection, Connections, Subflow};
 pub use gate::{
     Judgement, MAX_REPORT_BYTES, PlayerGate, Refusal, TOKEN_BYTES, Token, Verdict, parse_origin, parse_report,
 };
+pub use listeners::PortFailures;
 pub use metrics::metrics;
 pub use player_port::PlayerPort;
 pub use server::{Responder, Server};

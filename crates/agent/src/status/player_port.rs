@@ -45,11 +45,9 @@ pub(super) struct PlayerListener {
 }
 
 impl PlayerListener {
-    /// # Errors
-    /// Fails when the listener cannot be registered.
-    pub(super) fn new(listener: std::net::TcpListener, port: &PlayerPort) -> std::io::Result<Self> {
-        let gate = PlayerGate::new(listener.local_addr()?, port.origins.clone(), port.token.clone());
-        Ok(Self { listener: TcpListener::from_std(listener)?, gate: Arc::new(gate) })
+    pub(super) fn new(listener: TcpListener, port: PlayerPort) -> Self {
+        let address = listener.local_addr().unwrap_or(port.listen);
+        Self { listener, gate: Arc::new(PlayerGate::new(address, port.origins, port.token)) }
     }
 
     pub(super) async fn accept_loop(&self, handler: &Handler, timeout: Duration) {

@@ -6,7 +6,7 @@
 //! `Host` is an address ([`names_this_host`]), and reports of players with a token ([`PlayerPort`]).
 
 use super::gate::names_this_host;
-use super::listeners::{Listeners, bind_tcp};
+use super::listeners::{Listeners, PortFailures};
 use super::player_port::PlayerPort;
 use crate::Error;
 use bytes::Bytes;
@@ -57,8 +57,9 @@ pub struct Server {
     tcp_address: Option<SocketAddr>,
     #[cfg(test)]
     pub(super) players_address: Option<SocketAddr>,
+    port_failures: PortFailures,
     requests: mpsc::Receiver<PendingRequest>,
-    /// eventfd, readable while requests are pending.
+    /// eventfd, readable while requests may be pending.
     wakeup: Arc<OwnedFd>,
     shutdown: Option<oneshot::Sender<Infallible>>,
     thread: Option<JoinHandle<()>>,
@@ -66,10 +67,10 @@ pub struct Server {
 
 impl Server {
     /// Listens on the UNIX socket `path`, accessible to user and group of this process, and on
-    /// `tcp` and the port of `players`.
+    /// `tcp` and the port of `players`, as soon as they can be bound.
     ///
     /// # Errors
-    /// Fails when another agent listens at `path`, or the system rejects an address.
+    /// Fails when another agent listens at `path`, or the system rejects it.
     pub fn open(path: &Path, tcp: Option<SocketAddr>, players: Option<&PlayerPort>) -> Result<Self, Error> {
         Self::open_with_timeout(path, tcp, players, CONNECTION_TIMEOUT)
     }
@@ -85,15 +86,13 @@ impl Server {
             BindError::InUse(path) => Error::AlreadyRunning { at: path.display().to_string() },
             error => Error::Socket(error),
         })?;
-        let tcp_failed = |source| Error::Listen { at: "the address of `metrics`".to_owned(), source };
-        let tcp = tcp.map(bind_tcp).transpose().map_err(tcp_failed)?;
-        let port_failed = |source| Error::Listen { at: "`listen` of `[players]`".to_owned(), source };
-        let port = players.map(|port| bind_tcp(port.listen)).transpose().map_err(port_failed)?;
-        #[cfg(test)]
-        let [tcp_address, players_address] =
-            [&tcp, &port].map(|socket| socket.as_ref().and_then(|socket| socket.local_addr().ok()));
         let runtime = Builder::new_current_thread().enable_io().enable_time().build().map_err(failed)?;
-        let listeners = Listeners::register(&runtime, unix, tcp, players.zip(port)).map_err(failed)?;
+        let port_failures = PortFailures::default();
+        let context = runtime.enter();
+        let listeners = Listeners::open(unix, tcp, players, &port_failures).map_err(failed)?;
+        drop(context);
+        #[cfg(test)]
+        let [tcp_address, players_address] = listeners.local_addresses();
         let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
         let wakeup = Arc::new(eventfd(0, flags).map_err(|error| failed(error.into()))?);
         let (sender, requests) = mpsc::channel();
@@ -115,6 +114,7 @@ impl Server {
             tcp_address,
             #[cfg(test)]
             players_address,
+            port_failures,
             requests,
             wakeup,
             shutdown: Some(shutdown),
@@ -122,16 +122,21 @@ impl Server {
         })
     }
 
-    /// Answers all pending requests. To be called when the descriptor is readable.
+    /// The ports that cannot be bound, kept up to date.
+    pub fn port_failures(&self) -> PortFailures {
+        self.port_failures.clone()
+    }
+
+    /// Answers one pending request, so that many clients do not delay the agent. The descriptor stays
+    /// readable for the others. To be called when it is readable.
     pub fn serve(&mut self, now: Instant, responder: &mut dyn Responder) {
         // Resets the eventfd; fails only when it was not signalled.
         let _ = rustix::io::read(&self.wakeup, &mut [0; 8]);
-        for PendingRequest { query, reply } in self.requests.try_iter() {
-            // The client disconnected or timed out.
-            if reply.is_closed() {
-                continue;
-            }
+        // The client of a closed one disconnected or timed out.
+        let pending = self.requests.try_iter().find(|request| !request.reply.is_closed());
+        if let Some(PendingRequest { query, reply }) = pending {
             let _ = reply.send(respond(query, now, responder));
+            signal(&self.wakeup);
         }
     }
 }
@@ -240,13 +245,17 @@ impl Handler {
     /// Passes a query to the agent's thread and waits for its response.
     pub(super) async fn ask(&self, query: Query) -> Response<Full<Bytes>> {
         let (reply, response_of_agent) = oneshot::channel();
-        // Both fail only while the agent ends.
+        // Fails only while the agent ends.
         let _ = self.requests.send(PendingRequest { query, reply });
-        let _ = rustix::io::write(&self.wakeup, &1_u64.to_ne_bytes());
+        signal(&self.wakeup);
         response_of_agent.await.unwrap_or_else(|_| {
             response(StatusCode::SERVICE_UNAVAILABLE, "text/plain", "the agent is ending\n".to_owned())
         })
     }
+}
+
+fn signal(wakeup: &OwnedFd) {
+    let _ = rustix::io::write(wakeup, &1_u64.to_ne_bytes());
 }
 
 fn parse_query(request: &Request<Incoming>, access: Access) -> Result<Query, Rejection> {

@@ -1,6 +1,6 @@
 use super::*;
-use crate::status::query;
 use crate::status::slots::MAX_CONNECTIONS;
+use crate::status::{Token, query};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -76,6 +76,47 @@ fn serves_long_responses_and_fragmented_requests() {
         let mut response = String::new();
         slow.read_to_string(&mut response).unwrap();
         assert!(response.starts_with("HTTP/1.1 200 OK\r\n") && response.ends_with("\r\n\r\n{}"));
+    });
+}
+
+/// Counts the requests for the status.
+struct CountingResponder(usize);
+
+impl Responder for CountingResponder {
+    fn status(&mut self) -> Result<String, Error> {
+        self.0 += 1;
+        Ok("{}".to_owned())
+    }
+    fn metrics(&mut self) -> Result<String, Error> {
+        Ok(String::new())
+    }
+    fn player(&mut self, _: Instant, _: cmcd::State) -> bool {
+        false
+    }
+}
+
+#[test]
+fn each_turn_of_the_agent_answers_one_request() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("agent.sock");
+    let mut server = Server::open(&path, None, None).unwrap();
+    let mut responder = CountingResponder(0);
+    thread::scope(|scope| {
+        let clients: Vec<_> = (0..4).map(|_| scope.spawn(|| query(&path, "/status").unwrap())).collect();
+        // All requests are pending by then.
+        thread::sleep(Duration::from_millis(200));
+        for answered in 1..=clients.len() {
+            while responder.0 < answered {
+                let wait = Timespec { tv_sec: 5, tv_nsec: 0 };
+                let ready = poll(&mut [PollFd::new(&server, PollFlags::IN)], Some(&wait)).unwrap();
+                assert_eq!(ready, 1, "{} requests are answered", responder.0);
+                server.serve(Instant::ZERO, &mut responder);
+            }
+            assert_eq!(responder.0, answered);
+        }
+        for client in clients {
+            assert_eq!(client.join().unwrap(), "{}");
+        }
     });
 }
 
@@ -195,6 +236,30 @@ fn silent_connections_displace_only_each_other() {
         let open = silent.iter().filter(|stream| !closed(stream)).count();
         assert!(open <= MAX_CONNECTIONS, "{open} stay open");
     });
+}
+
+#[test]
+fn taken_port_is_opened_when_it_becomes_free() {
+    let folder = tempfile::tempdir().unwrap();
+    let taken = [(); 2].map(|()| std::net::TcpListener::bind("127.0.0.1:0").unwrap());
+    let [metrics, listen] = taken.each_ref().map(|listener| listener.local_addr().unwrap());
+    let token = "0123456789abcdef0123456789abcdef";
+    let players = PlayerPort { listen, origins: Vec::new(), token: Token::parse(token).unwrap() };
+    let server = Server::open(&folder.path().join("agent.sock"), Some(metrics), Some(&players)).unwrap();
+    let failures = server.port_failures();
+    let [of_metrics, of_players] = failures.remarks().try_into().unwrap();
+    assert!(of_metrics.starts_with(&format!("cannot listen at {metrics} for `metrics`")), "{of_metrics}");
+    assert!(of_players.starts_with(&format!("cannot listen at {listen} for `players`")), "{of_players}");
+    drop(taken);
+    let deadline = StdInstant::now() + Duration::from_secs(20);
+    while !failures.remarks().is_empty() {
+        assert!(StdInstant::now() < deadline, "{:?}", failures.remarks());
+        thread::sleep(Duration::from_millis(20));
+    }
+    for address in [metrics, listen] {
+        let stream = TcpStream::connect(address).unwrap();
+        assert_eq!(status_code(stream, "GET /other HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")[..1], *"4");
+    }
 }
 
 #[test]

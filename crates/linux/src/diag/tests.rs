@@ -46,6 +46,7 @@ fn subflow_fields_have_kernel_offsets() {
     );
     assert_eq!((subflow.token, subflow.remote_token, subflow.local_id, subflow.remote_id), (88, 77, 7, 1));
     assert_eq!((subflow.joined, subflow.backup, subflow.remote_backup), (true, true, false));
+    assert!(subflow.initiated);
     assert_eq!((subflow.fully_established, subflow.tcp.srtt_us, subflow.tcp.cwnd), (true, 20_000, 42));
 }
 

@@ -90,6 +90,8 @@ pub struct Subflow {
     pub remote_backup: bool,
     /// Joined with MP_JOIN; false for the first subflow.
     pub joined: bool,
+    /// This end opened it; false if the peer did.
+    pub initiated: bool,
     /// The MPTCP handshake is complete in both directions.
     pub fully_established: bool,
     /// TCP statistics.
@@ -140,6 +142,7 @@ impl Subflow {
             local_id: ulp.local_id,
             remote_id: ulp.remote_id,
             joined: has(2) || has(3),
+            initiated: has(1) || has(3),
             remote_backup: has(4),
             backup: has(5),
             fully_established: has(6),
