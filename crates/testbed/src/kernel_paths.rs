@@ -58,9 +58,12 @@ impl KernelPaths {
         if self.is_up[path] { self.attach(path) } else { Ok(()) }
     }
 
-    /// Closes a path for the policy: its subflows end, and no connection begins there.
+    /// Closes a path for the policy: its subflows end, and no connection begins there. A policy may
+    /// repeat the action.
     pub(crate) fn close_path(&mut self, path: usize) -> Result<(), Error> {
-        self.is_closed[path] = true;
+        if std::mem::replace(&mut self.is_closed[path], true) {
+            return Ok(());
+        }
         self.endpoints.detach(path)?;
         if self.is_up[path] { self.route.remove_route(&self.route_entry(path)) } else { Ok(()) }
     }

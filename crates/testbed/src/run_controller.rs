@@ -107,6 +107,8 @@ pub(crate) struct RunController<'a> {
     pub(crate) shared: SharedNetwork,
     pub(crate) flows: Vec<Flow>,
     pub(crate) steering: Steering,
+    /// Divisions of the sent data that the policy chose before a stack ran.
+    early_divisions: Vec<Action>,
     /// Account of each path's data allowance, if it has one.
     ledgers: Vec<Option<Ledger>>,
     is_mptcp: bool,
@@ -140,6 +142,7 @@ impl<'a> RunController<'a> {
         Ok(Self {
             experiment,
             steering: Steering::new(&policy, &kinds, &backups),
+            early_divisions: Vec::new(),
             ledgers: ledgers(experiment, experiment.duration),
             is_mptcp: matches!(experiment.transport.protocol, sim::Protocol::Mptcp),
             monitor: SubflowMonitor::open(experiment, topology)?,
@@ -175,6 +178,9 @@ impl<'a> RunController<'a> {
     ) -> Result<RunningDriver, Error> {
         let clock = Clock::start();
         self.topology.start_stacks(self.experiment, clock)?;
+        for action in std::mem::take(&mut self.early_divisions) {
+            self.apply(&action)?;
+        }
         self.shared = SharedNetwork::new(Network::new(self.experiment), clock);
         Ok(Driver::new(devices, self.shared.clone()).on_flow(on_flow).start(true)?)
     }
@@ -288,6 +294,9 @@ impl<'a> RunController<'a> {
 
     /// Runs the policy once and applies its actions.
     pub(crate) fn steer(&mut self, now: Instant) -> Result<(), Error> {
+        if self.experiment.device.policy.reads_round_trips() {
+            self.monitor.sample(self.topology)?;
+        }
         let paths = 0..self.experiment.paths.len();
         let samples: Vec<_> = paths.map(|path| self.sample_interface(now, path)).collect();
         let sights = self.flows.iter().filter_map(|flow| flow.progress.sight(now));
@@ -344,6 +353,11 @@ impl<'a> RunController<'a> {
             }
             Action::Open { path } => self.topology.paths.open_path(path)?,
             Action::Close { path } => self.topology.paths.close_path(path)?,
+            Action::Share { .. } | Action::Offload { .. }
+                if self.topology.sender_hosts().next().is_none() =>
+            {
+                self.early_divisions.push(action.clone());
+            }
             Action::Share { ref path_shares } => {
                 self.topology.sender_hosts().for_each(|host| host.set_shares(path_shares));
             }

@@ -348,10 +348,14 @@ pub(crate) fn configure_host(experiment: &Experiment) -> Result<(), Error> {
     }
     let mut route = Route::open()?;
     let loopback = route.link("lo")?.index;
+    // Unsolicited IPv6 packets such as router solicitations would wake the radios.
+    for name in ["net.ipv6.conf.all.disable_ipv6", "net.ipv6.conf.default.disable_ipv6"] {
+        // A kernel without IPv6 lacks the setting.
+        if sysctl::read(name).is_ok() {
+            sysctl::write(name, "1")?;
+        }
+    }
     let fixed = [
-        // Unsolicited IPv6 packets such as router solicitations would wake the radios.
-        ("net.ipv6.conf.all.disable_ipv6", "1"),
-        ("net.ipv6.conf.default.disable_ipv6", "1"),
         ("net.ipv4.conf.all.rp_filter", "0"),
         ("net.ipv4.conf.default.rp_filter", "0"),
         // Connections must not inherit metrics from earlier ones.
@@ -361,7 +365,10 @@ pub(crate) fn configure_host(experiment: &Experiment) -> Result<(), Error> {
     for (name, value) in fixed {
         sysctl::write(name, value)?;
     }
-    sysctl::write("net.mptcp.checksum_enabled", if config.checksum { "1" } else { "0" })?;
+    // Linux before 5.14 has no checksums.
+    if config.checksum || sysctl::read("net.mptcp.checksum_enabled").is_ok() {
+        sysctl::write("net.mptcp.checksum_enabled", if config.checksum { "1" } else { "0" })?;
+    }
     let limits = |max: u64, initial: u64| format!("4096 {} {}", initial.min(max), max.max(8192));
     let initial = config.autotune.map_or(131_072, buffer_for_window);
     sysctl::write("net.ipv4.tcp_rmem", &limits(buffer_for_window(config.recv_buffer), initial))?;

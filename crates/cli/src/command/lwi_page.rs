@@ -1,9 +1,8 @@
 //! Sessions of `tandem reproduce lwi --on kernel` with the player's page in Chromium.
 
 use crate::chromium::Browser;
-use crate::failure::Failure;
 use crate::output::Terminal;
-use crate::{progress, signals};
+use crate::progress;
 use capture::Summary;
 use experiments::parallel;
 use papers::lwi::calibration::Calibration;
@@ -11,7 +10,8 @@ use papers::lwi::{BrowserRun, Plan, Run};
 use playback::Record;
 use sim::{Experiment, Outcome};
 use std::num::NonZeroUsize;
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use testbed::ProxySetup;
 
 /// Number of browsers at once. A browser also decodes and renders.
@@ -19,22 +19,23 @@ const CONCURRENT_PAGES: NonZeroUsize = NonZeroUsize::new(2).expect("it is not ze
 /// Seed of the links that the page is played over.
 const SEED: u64 = 1;
 
-/// Plays each row of the paper once. Failed sessions are noted and left out.
+/// Plays each row of the paper once. Failed sessions are noted and left out, and those that a signal
+/// ends.
 pub(super) fn pages(
     browser: &Browser,
     calibration: &Calibration,
     plans: &[(Plan, Experiment)],
     setup: ProxySetup,
+    stop: &Arc<AtomicBool>,
     terminal: Terminal,
-) -> Result<Vec<(BrowserRun, Record)>, Failure> {
+) -> Vec<(BrowserRun, Record)> {
     // No agent receives the CMCD of the page, so policies cannot be used.
     let played = |plan: &Plan| plan.seed == SEED && plan.setup.policy.is_none();
     let plans: Vec<&(Plan, Experiment)> = plans.iter().filter(|(plan, _)| played(plan)).collect();
-    let stop = signals::stop_flag()?;
     let bar = progress::bar(terminal, plans.len() as u64, "in Chromium");
     let done = |done| bar.set_position(done as u64);
     let seen = parallel::map(CONCURRENT_PAGES, &plans, &done, |(plan, experiment)| {
-        browser.play(plan.clip, experiment, calibration.buffer, setup, &stop)
+        browser.play(plan.clip, experiment, calibration.buffer, setup, stop)
     });
     bar.finish_and_clear();
     let mut pages = Vec::new();
@@ -47,14 +48,14 @@ pub(super) fn pages(
                 let run = Run { captured: Some(payload_down(outcome, &seen.summary)), ..run };
                 pages.push((BrowserRun { plan: plan.clone(), run }, seen.record));
             }
-            Err(failure) if stop.load(Ordering::Relaxed) => return Err(failure),
+            Err(_) if stop.load(Ordering::Relaxed) => {}
             Err(failure) => {
                 let row = format!("{}, {}", plan.clip.name(), plan.setup.access.name());
                 terminal.note(&format!("{row}: {}\n", failure.to_text()));
             }
         }
     }
-    Ok(pages)
+    pages
 }
 
 /// Payload bytes to the device over the first two paths, by the capture.

@@ -20,7 +20,8 @@ use std::fs::{self, File};
 use std::io::Write as _;
 use std::num::NonZeroUsize;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use testbed::{KernelRun, ProxySetup, Setup};
 use units::Bitrate;
 
@@ -143,26 +144,26 @@ fn with_progress<T>(terminal: Terminal, work: impl FnOnce(&(dyn Fn(usize, usize)
 }
 
 /// Runs experiments on the kernel, `jobs` at once, and evaluates each result with the analysis of
-/// its capture, if it has one. A failure stops the other runs.
+/// its capture, if it has one. A failure stops the other runs, and no further one begins.
 fn on_kernel<T: Send>(
     experiments: &[&Experiment],
-    setup: &Setup,
-    jobs: NonZeroUsize,
+    (setup, jobs): (&Setup, NonZeroUsize),
+    stop: &Arc<AtomicBool>,
     terminal: Terminal,
     read: impl Fn(KernelRun, Option<&Summary>) -> T + Sync,
 ) -> Result<Vec<T>, Failure> {
     /// Steps of the progress bar for each run.
     const STEPS_PER_RUN: u64 = 1000;
-    let stop = signals::stop_flag()?;
     let bar = progress::bar(terminal, STEPS_PER_RUN * experiments.len() as u64, "on the kernel");
-    let runs = parallel::map(jobs, experiments, &|_| {}, |experiment| {
+    let failure = OnceLock::new();
+    let runs = parallel::map_until(jobs, experiments, |_, experiment| {
         let reported = AtomicU64::new(0);
         let report = |share: f64| {
             let now = (share.clamp(0.0, 1.0) * STEPS_PER_RUN as f64) as u64;
             bar.inc(now.saturating_sub(reported.fetch_max(now, Ordering::Relaxed)));
         };
         let run = |capture: Option<&File>| {
-            let ran = testbed::run_with(experiment, setup, &stop, &mut |share| report(share), capture);
+            let ran = testbed::run_with(experiment, setup, stop, &mut |share| report(share), capture);
             ran.map_err(|error| kernel::failure(&error))
         };
         let read = if experiment.capture {
@@ -171,10 +172,23 @@ fn on_kernel<T: Send>(
             run(None).map(|ran| read(ran, None))
         };
         report(1.0);
-        read.inspect_err(|_| stop.store(true, Ordering::Relaxed))
+        read.map_err(|error| {
+            // The runs beside a failed one are stopped: theirs is not the reason.
+            if !stop.swap(true, Ordering::Relaxed) {
+                _ = failure.set(error);
+            }
+        })
+        .ok()
     });
     bar.finish_and_clear();
-    runs.into_iter().collect()
+    match failure.into_inner() {
+        Some(failure) => Err(failure),
+        None => runs.into_iter().collect::<Option<_>>().ok_or_else(stopped),
+    }
+}
+
+fn stopped() -> Failure {
+    kernel::failure(&testbed::Error::Stopped)
 }
 
 fn mptcp_rec(arguments: &Reproduce, terminal: Terminal) -> Results {
@@ -221,7 +235,8 @@ fn emtcp_on_kernel(arguments: &Reproduce, terminal: Terminal) -> Result<Results,
     let plans = emtcp::kernel::plans(&calibration, seeds);
     let experiments: Vec<_> = plans.iter().map(|(_, experiment)| experiment).collect();
     let jobs = arguments.jobs.unwrap_or(EMTCP_KERNEL_JOBS);
-    let outcomes = on_kernel(&experiments, &Setup::default(), jobs, terminal, |ran, _| ran.outcome)?;
+    let (setup, stop) = (Setup::default(), signals::stop_flag()?);
+    let outcomes = on_kernel(&experiments, (&setup, jobs), &stop, terminal, |ran, _| ran.outcome)?;
     let (release, jobs) = (linux::clock::kernel_release(), parallel::jobs(None));
     let result = emtcp::kernel::KernelReproduction::new(&calibration, seeds, &outcomes, release, jobs);
     Ok(Results {
@@ -265,20 +280,25 @@ fn lwi_on_kernel(arguments: &Reproduce, terminal: Terminal) -> Result<Results, F
     let ahead = ahead.unwrap_or(ProxySetup::DEFAULT_AHEAD);
     let delay = lwi::kernel::proxy_to_server();
     let proxy = ProxySetup { delay, rate: PROXY_TO_SERVER_RATE, send_buffer, ahead };
+    let stop = signals::stop_flag()?;
     let browser = if arguments.no_page { Err("--no-page".to_owned()) } else { Browser::find() };
+    // The search encodes videos, which takes a while.
+    if stop.load(Ordering::Relaxed) {
+        return Err(stopped());
+    }
     if let Err(why) = &browser {
         terminal.note(&format!("Chromium sessions are left out: {why}\n"));
     }
     let setup = Setup { proxy: Some(proxy), until_done: true, ..Setup::default() };
     let jobs =
         arguments.jobs.unwrap_or_else(|| parallel::jobs(None).saturating_mul(LWI_KERNEL_JOBS_PER_CORE));
-    let runs = on_kernel(&experiments, &setup, jobs, terminal, |ran, summary| {
+    let runs = on_kernel(&experiments, (&setup, jobs), &stop, terminal, |ran, summary| {
         let captured = summary.map(|summary| payload_down(&ran.outcome, summary));
         let late = Some(ran.lateness.quantile(0.99));
         lwi::Run::read(&ran.outcome).map(|run| lwi::Run { captured, late, ..run })
     })?;
     let pages = match browser {
-        Ok(browser) => pages(&browser, &calibration, &plans, proxy, terminal)?,
+        Ok(browser) => pages(&browser, &calibration, &plans, proxy, &stop, terminal),
         Err(_) => Vec::new(),
     };
     let (pages, records): (Vec<_>, Vec<_>) = pages.into_iter().unzip();

@@ -68,6 +68,35 @@ fn needs_root_plain_tcp_uses_one_path_between_all_stacks() {
 
 #[test]
 #[ignore = "needs root"]
+fn needs_root_policy_closes_a_closed_path_again_on_all_stacks() {
+    for stacks in combinations() {
+        let text = LINKS
+            .replace("name = 'phone'\n", "name = 'phone'\npolicy = 'wifi-only'\n")
+            .replace("'huang2012.wifi'\n", "'huang2012.wifi'\nleave_at = '1s'\n")
+            .replace("'huang2012.lte'\n", "'huang2012.lte'\njoin_at = '500ms'\n");
+        let file = "[transport]\nprotocol = 'mptcp'\n[[traffic]]\nkind = 'file'\nsize = '1MB'\n";
+        let ran = run(&(text + file), stacks);
+        assert_eq!(ran.outcome.connections[0].delivered_bytes, 1_000_000, "{stacks}");
+        assert_eq!(ran.outcome.paths[1].payload_down_bytes, 0, "{stacks}");
+    }
+}
+
+#[test]
+#[ignore = "needs root"]
+fn needs_root_emtcp_divides_the_data_of_tandems_stack() {
+    for stacks in combinations().into_iter().filter(|stacks| stacks.server == StackKind::Tandem) {
+        let policy = "name = 'phone'\npolicy = { name = 'emtcp', share = 0.9 }\n";
+        let file = "[transport]\nprotocol = 'mptcp'\n[[traffic]]\nkind = 'file'\nsize = '6MB'\n";
+        let ran = run(&(LINKS.replace("name = 'phone'\n", policy) + file), stacks);
+        let down = |path: usize| ran.outcome.paths[path].payload_down_bytes as f64;
+        let lte = down(1) / (down(0) + down(1));
+        // It may carry (1 - 0.9) / 2.
+        assert!(lte > 0.0 && lte < 0.1, "{stacks}: {lte}");
+    }
+}
+
+#[test]
+#[ignore = "needs root"]
 fn needs_root_policy_and_video_act_on_all_stacks() {
     for stacks in combinations() {
         let text = LINKS.replace("name = 'phone'\n", "name = 'phone'\npolicy = 'wifi-only'\n");
