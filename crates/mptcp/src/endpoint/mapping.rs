@@ -144,15 +144,20 @@ impl<P: Payload> Endpoint<P> {
             return own;
         }
         mappings.add(mapped);
-        let delivered = mapped.checksum.is_some() || self.deliver_unmapped(i, &mapped);
+        let delivered = mapped.checksum.is_some() || self.deliver_unmapped(i, &mapped, None);
         if delivered { own } else { None }
     }
 
-    /// Delivers the payload that waited for a mapping. Resets the subflow and returns false if the
-    /// mapping is invalid.
-    fn deliver_unmapped(&mut self, i: usize, mapped: &Mapped) -> bool {
+    /// Delivers the payload that waited for a mapping, or the same bytes of `verified`, which starts
+    /// where the mapping does. Resets the subflow and returns false if the mapping is invalid.
+    fn deliver_unmapped(&mut self, i: usize, mapped: &Mapped, verified: Option<&P>) -> bool {
         let mappings = self.subflows[i].mappings_mut();
-        for (at, piece) in mappings.take_unmapped(mapped.subflow, mapped.end()) {
+        for (at, kept) in mappings.take_unmapped(mapped.subflow, mapped.end()) {
+            let from = (at - mapped.subflow) as usize;
+            let piece = match verified {
+                Some(payload) => payload.slice(from, from + kept.len()),
+                None => kept,
+            };
             if !self.place_acknowledged(mapped.data + (at - mapped.subflow), piece) {
                 // The stream has no place for the mapping.
                 self.reset_subflow(i, Failure::Protocol, reset_reason::MPTCP_ERROR);
@@ -230,7 +235,7 @@ impl<P: Payload> Endpoint<P> {
         let exact = offset == 1 && mapped.len == segment.payload.len() as u64;
         if let Some(expected) = checksum
             && exact
-            && self.data_receiver.next() == 1
+            && mapped.data + mapped.len > self.data_receiver.next()
             && !verify_checksum(expected, Some(&segment.payload))
         {
             self.on_checksum_failure(now, i, 1);
@@ -292,7 +297,9 @@ impl<P: Payload> Endpoint<P> {
         let end = offset + payload.len() as u64;
         let covered =
             Mapped { subflow: offset, data: map.data + (offset - map.subflow), len: end - offset, ..*map };
-        if !self.deliver_unmapped(i, &covered) {
+        // A checksum covers this payload only: the bytes that wait may have been altered.
+        let verified = covered.checksum.is_some().then_some(payload);
+        if !self.deliver_unmapped(i, &covered, verified) {
             // The subflow is reset.
             return true;
         }
