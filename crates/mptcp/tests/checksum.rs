@@ -3,29 +3,30 @@
 use crate::pair::{CLIENT, Pair, PathModel, SERVER, Seen};
 use tandem_mptcp::{Config, Event, Failure, Mode, PathId};
 use units::{Duration, Instant};
-use wire::{Flags, Mapping, MptcpSignal, capture, dss_checksum};
+use wire::{Dss, Flags, Mapping, MptcpSignal, Payload, Segment, Span, capture, dss_checksum};
 
 fn requiring(checksum: bool) -> Config {
     Config { checksum, ..Config::default() }
 }
 
+/// Data sequence number of the first byte that `end` sends.
+fn first_dsn(pair: &Pair, end: usize) -> u64 {
+    let key = pair.trace.iter().find_map(|s| match s.segment.signal {
+        Some(MptcpSignal::Capable { sender_key: Some(key), .. }) if s.from == end => Some(key),
+        _ => None,
+    });
+    let key = key.expect("the handshake carries the keys").to_be_bytes();
+    let digest = <sha2::Sha256 as sha2::Digest>::digest(key);
+    u64::from_be_bytes(digest[24..].try_into().expect("SHA-256 has 32 bytes")).wrapping_add(1)
+}
+
 /// Checksum of a segment's mapping, and the checksum computed from its bytes in a capture.
 fn checksums(pair: &Pair, seen: &Seen) -> Option<(Option<u16>, u16)> {
     let segment = &seen.segment;
-    let key = |end: usize| {
-        pair.trace.iter().find_map(|s| match s.segment.signal {
-            Some(MptcpSignal::Capable { sender_key: Some(key), .. }) if s.from == end => Some(key),
-            _ => None,
-        })
-    };
     let (dsn, ssn, len, found) = match (segment.dss.and_then(|dss| dss.mapping), segment.signal) {
         (Some(map), _) => (map.dsn, map.ssn, map.len, map.checksum),
         (None, Some(MptcpSignal::Capable { data: Some((len, checksum)), .. })) => {
-            let digest = <sha2::Sha256 as sha2::Digest>::digest(
-                key(seen.from).expect("the handshake carries the keys").to_be_bytes(),
-            );
-            let idsn = u64::from_be_bytes(digest[24..].try_into().expect("SHA-256 has 32 bytes"));
-            (idsn.wrapping_add(1), 1, len, checksum)
+            (first_dsn(pair, seen.from), 1, len, checksum)
         }
         _ => return None,
     };
@@ -75,7 +76,7 @@ fn three_under_one_mapping(carrier: usize, corrupt: Option<usize>) -> Pair {
         {
             let all = *whole.get_or_insert_with(|| {
                 let mut bytes = Vec::new();
-                capture::filler(wire::Span::new(0, 964 * 3), &mut bytes);
+                capture::filler(Span::new(0, 964 * 3), &mut bytes);
                 let checksum = Some(dss_checksum(map.dsn, map.ssn, 964 * 3, &bytes));
                 Mapping { len: 964 * 3, checksum, ..map }
             });
@@ -135,6 +136,57 @@ fn one_corrupted_segment_fails_the_whole_mapping() {
         );
         assert_eq!(pair.read[CLIENT], 964 * 3);
         assert_eq!(pair.read_corrupted[CLIENT], 964);
+    }
+}
+
+/// A connection on which the first segment with data of `end` was lost, and that segment.
+fn with_lost_segment(end: usize) -> (Pair, Segment<Span>) {
+    let mut pair = Pair::new(1, requiring(true), vec![PathModel::clean(5)]).keep_trace();
+    pair.to_write[end] = 1000;
+    pair.tamper = Some(Box::new(move |from, _, segment| from != end || segment.payload.len == 0));
+    pair.connect();
+    pair.run_until(Instant::from_millis(50));
+    let lost = pair.trace.iter().find(|s| s.from == end && s.segment.payload.len == 1000);
+    let lost = lost.expect("a segment with all data").segment.clone();
+    pair.tamper = None;
+    (pair, lost)
+}
+
+#[test]
+fn verified_segment_replaces_altered_bytes_that_wait_for_their_mapping() {
+    for (from, to) in [(0, 500), (500, 1000), (200, 300), (0, 999)] {
+        let (mut pair, segment) = with_lost_segment(SERVER);
+        let mut altered = segment.clone();
+        altered.seq = segment.seq.wrapping_add(from);
+        altered.payload = segment.payload.slice(from as usize, to).corrupted();
+        for received in [altered, segment] {
+            assert_eq!(pair.ends[CLIENT].unread(), 0);
+            pair.ends[CLIENT].handle_segment(pair.now, PathId(0), received);
+        }
+        assert_eq!(pair.ends[CLIENT].unread(), 1000);
+        pair.settle();
+        pair.run_until(Instant::from_secs(5));
+        assert_eq!((pair.read[CLIENT], pair.read_corrupted[CLIENT]), (1000, 0), "{from}..{to}");
+        assert_eq!(pair.ends[CLIENT].mode(), Mode::Mptcp);
+    }
+}
+
+#[test]
+fn first_data_is_verified_although_its_beginning_was_delivered() {
+    let (mut pair, mut segment) = with_lost_segment(CLIENT);
+    assert!(matches!(segment.signal, Some(MptcpSignal::Capable { data: Some((1000, _)), .. })));
+    let mut beginning = segment.clone();
+    beginning.payload = segment.payload.slice(0, 400);
+    let mut bytes = Vec::new();
+    capture::filler(beginning.payload, &mut bytes);
+    let dsn = first_dsn(&pair, CLIENT);
+    let mapping = Mapping { dsn, ssn: 1, len: 400, checksum: Some(dss_checksum(dsn, 1, 400, &bytes)) };
+    beginning.dss = Some(Dss { mapping: Some(mapping), ..Dss::default() });
+    beginning.signal = None;
+    segment.payload = segment.payload.corrupted();
+    for received in [beginning, segment] {
+        pair.ends[SERVER].handle_segment(pair.now, PathId(0), received);
+        assert_eq!(pair.ends[SERVER].unread(), 400);
     }
 }
 

@@ -38,8 +38,13 @@ struct Kept<P> {
     pending: Vec<Mapped>,
     /// Payload without a mapping, or with a mapping that is incomplete and has a checksum.
     unmapped: Unmapped<P>,
+    /// Payload or a mapping was added since the last scan found no complete mapping.
+    may_complete: bool,
     /// Since when payload in order waits for its mapping.
     waiting_since: Option<Instant>,
+    /// Scans for a complete mapping.
+    #[cfg(test)]
+    scans: u32,
 }
 
 impl<P: Payload> Mappings<P> {
@@ -48,7 +53,14 @@ impl<P: Payload> Mappings<P> {
     }
 
     fn kept_mut(&mut self) -> &mut Kept<P> {
-        let none = || Kept { pending: Vec::new(), unmapped: Unmapped::new(), waiting_since: None };
+        let none = || Kept {
+            pending: Vec::new(),
+            unmapped: Unmapped::new(),
+            may_complete: false,
+            waiting_since: None,
+            #[cfg(test)]
+            scans: 0,
+        };
         self.0.get_or_insert_with(|| Box::new(none()))
     }
 
@@ -111,7 +123,8 @@ impl<P: Payload> Mappings<P> {
     /// Keeps `mapped`. If [`MAX_PENDING`] are kept, it replaces the furthest one unless it is
     /// further.
     pub(crate) fn add(&mut self, mapped: Mapped) {
-        let pending = &mut self.kept_mut().pending;
+        let Kept { pending, may_complete, .. } = self.kept_mut();
+        *may_complete = true;
         if pending.len() < MAX_PENDING {
             pending.push(mapped);
         } else if let Some(furthest) = pending.iter_mut().max_by_key(|map| map.subflow)
@@ -123,7 +136,9 @@ impl<P: Payload> Mappings<P> {
 
     /// Keeps payload that cannot be placed yet.
     pub(crate) fn keep_unmapped(&mut self, at: u64, payload: P) {
-        self.kept_mut().unmapped.insert(at, payload);
+        let kept = self.kept_mut();
+        kept.may_complete = true;
+        kept.unmapped.insert(at, payload);
     }
     /// Takes out the unmapped payload in `[from, to)`.
     pub(crate) fn take_unmapped(&mut self, from: u64, to: u64) -> Vec<(u64, P)> {
@@ -140,13 +155,17 @@ impl<P: Payload> Mappings<P> {
     /// Bytes before `next` without a mapping. With `checksums`, bytes of an incomplete mapping do
     /// not count.
     pub(crate) fn unmapped_before(&self, next: u64, checksums: bool) -> u64 {
-        let mut mapping: Option<Mapped> = None;
+        let pending = if checksums { self.pending() } else { &[] };
+        let mut ranges: Vec<_> = pending.iter().map(|map| (map.subflow, map.end())).collect();
+        ranges.sort_unstable();
+        let mut ranges = ranges.into_iter().peekable();
+        let mut mapped_to = 0;
+        // The pieces are sorted by offset, too.
         let is_mapped = |at| {
-            // Most pieces have the mapping of the piece before.
-            if checksums && !mapping.is_some_and(|map| map.contains(at)) {
-                mapping = self.find(at);
+            while let Some((_, end)) = ranges.next_if(|&(from, _)| from <= at) {
+                mapped_to = mapped_to.max(end);
             }
-            mapping.is_some()
+            at < mapped_to
         };
         self.0.as_ref().map_or(0, |kept| kept.unmapped.bytes_before(next, is_mapped))
     }
@@ -166,17 +185,29 @@ impl<P: Payload> Mappings<P> {
 
     /// Takes out the payload of the first mapping with a checksum that is complete.
     pub(crate) fn take_complete(&mut self) -> Option<Complete<P>> {
-        let Kept { pending, unmapped, .. } = &mut **self.0.as_mut()?;
-        let complete = |map: &Mapped| map.checksum.is_some() && unmapped.covers(map.subflow, map.end());
-        let index = pending.iter().position(complete)?;
-        let map = pending[index];
-        Some(Complete { map, parts: unmapped.take(map.subflow, map.end()), index })
+        let kept = self.0.as_mut().filter(|kept| kept.may_complete)?;
+        #[cfg(test)]
+        {
+            kept.scans += 1;
+        }
+        let received = kept.unmapped.ranges();
+        let complete = |map: &Mapped| map.checksum.is_some() && received.covers(map.subflow, map.end());
+        let Some(index) = kept.pending.iter().position(complete) else {
+            kept.may_complete = false;
+            return None;
+        };
+        let map = kept.pending[index];
+        Some(Complete { map, parts: kept.unmapped.take(map.subflow, map.end()), index })
     }
     /// Puts back a mapping that [`take_complete`](Self::take_complete) returned.
     pub(crate) fn put_back(&mut self, complete: Complete<P>) {
         for (at, part) in complete.parts {
             self.keep_unmapped(at, part);
         }
+    }
+    #[cfg(test)]
+    pub(crate) fn scans(&self) -> u32 {
+        self.0.as_ref().map_or(0, |kept| kept.scans)
     }
     /// The checksum of a mapping from [`take_complete`](Self::take_complete) was right.
     pub(crate) fn set_verified(&mut self, complete: &Complete<P>) {
@@ -195,6 +226,7 @@ pub(crate) struct Complete<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
     use wire::Span;
 
     fn map(subflow: u64, len: u64, checksum: Option<u16>) -> Mapped {
@@ -254,5 +286,26 @@ mod tests {
         mappings.set_verified(&complete);
         assert!(mappings.take_complete().is_none());
         assert_eq!(mappings.find(1).map(|map| map.checksum), Some(None));
+    }
+
+    proptest! {
+        #[test]
+        fn bytes_of_a_mapping_are_not_unmapped(
+            maps in prop::collection::vec((0_u64..60, 1_u64..12), 0..10),
+            pieces in prop::collection::vec(0_u64..80, 0..40),
+            next in 0_u64..90,
+        ) {
+            let mut mappings = Mappings::<Span>::new();
+            for (subflow, len) in maps {
+                mappings.add(map(subflow, len, Some(7)));
+            }
+            for &at in &pieces {
+                mappings.keep_unmapped(at, Span::new(at, 1));
+            }
+            let waiting = |at: &u64| *at < next && pieces.contains(at);
+            let unmapped = (0..80).filter(waiting).filter(|&at| mappings.find(at).is_none()).count();
+            prop_assert_eq!(mappings.unmapped_before(next, true), unmapped as u64);
+            prop_assert_eq!(mappings.unmapped_before(next, false), (0..80).filter(waiting).count() as u64);
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! Received payload that has no place in the data stream yet.
 
+use intervals::IntervalSet;
 use std::collections::VecDeque;
 use wire::Payload;
 
@@ -61,17 +62,13 @@ impl<P: Payload> Unmapped<P> {
         self.0.get(i).is_some_and(|&(at, _)| at < to)
     }
 
-    /// True if all bytes of `[from, to)` are here.
-    pub(super) fn covers(&self, from: u64, to: u64) -> bool {
-        let mut at = from;
-        let first = self.0.partition_point(|(start, piece)| start + piece.len() as u64 <= from);
-        for (start, piece) in self.0.iter().skip(first) {
-            if *start > at || at >= to {
-                break;
-            }
-            at = start + piece.len() as u64;
+    /// Ranges of the bytes that are here.
+    pub(super) fn ranges(&self) -> IntervalSet {
+        let mut ranges = IntervalSet::default();
+        for (at, piece) in &self.0 {
+            ranges.insert(*at, at + piece.len() as u64);
         }
-        at >= to
+        ranges
     }
 
     /// Takes out the bytes of `[from, to)`.
@@ -124,7 +121,7 @@ mod tests {
                 there[at as usize..][..len as usize].fill(true);
             }
             let wanted = from as usize..(from + len) as usize;
-            prop_assert_eq!(unmapped.covers(from, from + len), there[wanted.clone()].iter().all(|&t| t));
+            prop_assert_eq!(unmapped.ranges().covers(from, from + len), there[wanted.clone()].iter().all(|&t| t));
             prop_assert_eq!(unmapped.touches(from, from + len), there[wanted.clone()].iter().any(|&t| t));
             let mut seen = [false; 80];
             for (inside, parts) in
