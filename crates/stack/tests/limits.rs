@@ -2,7 +2,7 @@
 
 use crate::network::{CLIENT, Network, SERVER, address};
 use bytes::Bytes;
-use mptcp::{Config, Endpoint, Event, Failure, PathId};
+use mptcp::{Config, Endpoint, Event, Failure, Mode, PathId};
 use std::net::{IpAddr, SocketAddr};
 use tandem_stack::{ConnectError, ConnectionId, Interface, Limits, Stack, StackEvent};
 use units::{Instant, Seed};
@@ -276,6 +276,41 @@ fn acknowledgement_in_a_dropped_segment_releases_memory() {
     stack.receive(Instant::ZERO, 0, &data(7, 701, next.wrapping_add(1200), 700), false);
     answers(&mut stack);
     assert_eq!((stack.memory(), stack.statistics().no_memory), (0, 1));
+}
+
+#[test]
+fn data_dropped_for_lack_of_memory_is_acknowledged_and_is_no_sign_of_a_fallback() {
+    let mut stack = server(Limits { memory: 400, ..Limits::default() });
+    let client = address(false, 0, CLIENT);
+    let mut segment = open_mptcp(&mut stack);
+    answers(&mut stack);
+    let (id, _) = stack.poll_event().expect("an accepted connection");
+    (segment.seq, segment.payload) = (1001, Bytes::from(vec![0; 700]));
+    stack.receive(Instant::ZERO, 0, &packet(client, &segment), false);
+    answers(&mut stack);
+    // The mapping of all this data came before.
+    (segment.seq, segment.dss) = (1, None);
+    for _ in 0..10 {
+        stack.receive(Instant::ZERO, 0, &packet(client, &segment), false);
+        assert_eq!(answers(&mut stack), 1);
+    }
+    assert_eq!(stack.statistics().no_memory, 10);
+    let endpoint = stack.endpoint(id).expect("it is open");
+    assert!(endpoint.mode() == Mode::Mptcp && endpoint.has_subflow(PathId(0)));
+}
+
+#[test]
+fn dropped_data_is_no_duplicate_acknowledgement() {
+    let (mut stack, id, next) = with_tcp_connection(1000);
+    assert_eq!(stack.write(id, &Bytes::from(vec![0; 1200])), 1200);
+    answers(&mut stack);
+    for _ in 0..5 {
+        stack.receive(Instant::ZERO, 0, &data(7, 701, next, 700), false);
+        answers(&mut stack);
+    }
+    assert_eq!(stack.statistics().no_memory, 5);
+    let subflow = stack.endpoint(id).and_then(|endpoint| endpoint.subflow(PathId(0)));
+    assert_eq!(subflow.map(|subflow| subflow.retransmissions), Some(0));
 }
 
 #[test]
