@@ -47,7 +47,8 @@ impl Stack {
                 Some(MptcpSignal::JoinSyn { token, .. }) => self.tokens.contains_key(&token),
                 _ => self.listener(path.tuple.local.port()).is_some(),
             };
-            if !(opens && is_over && is_wanted) {
+            let gives_way = || connection.is_none_or(|one| one.endpoint.gives_way_to(now, known, segment));
+            if !(opens && is_over && is_wanted && gives_way()) {
                 self.deliver(now, id, known, segment);
                 return;
             }

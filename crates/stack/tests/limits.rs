@@ -6,7 +6,7 @@ use mptcp::{Config, Endpoint, Event, Failure, Mode, PathId};
 use std::net::{IpAddr, SocketAddr};
 use tandem_stack::{ConnectError, ConnectionId, Interface, Limits, Stack, StackEvent};
 use units::{Instant, Seed};
-use wire::{Dss, Flags, MptcpSignal, Segment, ip, tcp};
+use wire::{Dss, Flags, MptcpSignal, Segment, TimestampOption, ip, tcp};
 
 const PORT: u16 = 5201;
 const UNREAD_BYTES: u64 = 20_000;
@@ -102,6 +102,54 @@ fn port_of_an_ended_subflow_opens_a_new_connection() {
     stack.receive(Instant::ZERO, 0, &segment(7, 2, Flags::RST), false);
     stack.receive(Instant::ZERO, 0, &syn(7), false);
     assert_eq!(answers(&mut stack), 1, "a SYN/ACK");
+}
+
+/// Opens a connection from port 7 at sequence number 0, with timestamps if there is a `clock`, and closes it
+/// from the server. It is in TIME-WAIT then.
+fn server_in_time_wait(clock: Option<u32>) -> Stack {
+    let mut stack = server(Limits::default());
+    let mut from_client = |seq, ack, flags| {
+        let mut segment = Segment::<Bytes>::new((7, PORT), seq, ack, flags, 1000);
+        segment.timestamps = clock.map(|value| TimestampOption { value, echo: 0 });
+        stack.receive(Instant::ZERO, 0, &packet(address(false, 0, CLIENT), &segment), false);
+        let answer = stack.poll_transmit(Instant::ZERO).map(|transmit| transmit.packet.to_vec());
+        while let Some((id, _)) = stack.poll_event() {
+            stack.update(id, Endpoint::close);
+        }
+        answer
+    };
+    let answer = from_client(0, 0, Flags::SYN).expect("a SYN/ACK");
+    let answer = tcp::parse(ip::parse(&answer).expect("a packet").payload).expect("a segment");
+    let next = answer.seq.wrapping_add(1);
+    from_client(1, next, Flags::ACK);
+    from_client(1, next, Flags::ACK);
+    from_client(1, next.wrapping_add(1), Flags::ACK.with(Flags::FIN));
+    stack
+}
+
+#[test]
+fn time_wait_gives_way_only_to_a_later_syn() {
+    // The client's FIN was number 1.
+    for (clocks, seq, is_accepted) in [
+        (None, 2, true),
+        (None, 1, false),
+        (None, u32::MAX, false),
+        (Some((1000, 1000)), 2, true),
+        (Some((1000, 1000)), 1, false),
+        (Some((1000, 1001)), 1, true),
+        (Some((1000, 999)), 2, false),
+    ] {
+        let mut stack = server_in_time_wait(clocks.map(|(first, _)| first));
+        answers(&mut stack);
+        let mut syn = Segment::<Bytes>::new((7, PORT), seq, 0, Flags::SYN, 1000);
+        syn.timestamps = clocks.map(|(_, value)| TimestampOption { value, echo: 0 });
+        stack.receive(Instant::ZERO, 0, &packet(address(false, 0, CLIENT), &syn), false);
+        let answer = stack.poll_transmit(Instant::ZERO).expect("an answer").packet.to_vec();
+        let answer = tcp::parse(ip::parse(&answer).expect("a packet").payload).expect("a segment");
+        assert_eq!(answer.flags.has(Flags::SYN), is_accepted, "{clocks:?} {seq}");
+        assert_eq!(answer.ack, if is_accepted { seq.wrapping_add(1) } else { 2 }, "{clocks:?} {seq}");
+        assert_eq!((stack.len(), stack.half_open()), (1, usize::from(is_accepted)));
+    }
 }
 
 /// A server with unread data of a connection that has ended, and the connection.

@@ -49,7 +49,7 @@ use std::sync::Arc;
 use timeouts::ProbeMonitor;
 use timers::TimerTable;
 use tracing::{debug, info_span};
-use units::Duration;
+use units::{Duration, Instant};
 use wire::{Payload, Segment};
 
 /// Largest useful receive buffer: far beyond the window that a segment can offer (RFC 7323, section
@@ -380,6 +380,12 @@ impl<P: Payload> Endpoint<P> {
     /// A subflow over `path` is being opened or is open.
     pub fn has_subflow(&self, path: PathId) -> bool {
         self.subflows.get(path.index()).is_some_and(Subflow::is_open)
+    }
+
+    /// A SYN between the ports of the last subflow over `path`, which has ended, may open another one.
+    /// A subflow in TIME-WAIT answers all SYNs that may be delayed ones of its own.
+    pub fn gives_way_to(&self, now: Instant, path: PathId, syn: &Segment<P>) -> bool {
+        self.subflows.get(path.index()).is_none_or(|subflow| subflow.gives_way_to(now, syn))
     }
 
     /// The last subflow over `path` was refused for good, or lost its options: the host should not
