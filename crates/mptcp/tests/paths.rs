@@ -3,7 +3,7 @@
 use crate::pair::{CLIENT, Pair, PathModel, SERVER, Seen};
 use tandem_mptcp::{Config, Event, Failure, PathId, ResetReason, SchedulerKind};
 use units::{Duration, Instant};
-use wire::{Flags, MptcpSignal};
+use wire::{Flags, MptcpSignal, Segment, Span};
 
 fn two_paths() -> Vec<PathModel> {
     vec![PathModel::clean(5), PathModel::clean(50)]
@@ -373,4 +373,29 @@ fn backup_repeats_data_after_two_expiries_and_a_regular_subflow_after_one() {
     };
     let [regular, backup] = [false, true].map(first_repetition);
     assert_eq!(backup.since(regular), Duration::from_millis(200));
+}
+
+#[test]
+fn reset_of_an_unauthenticated_join_retransmits_nothing() {
+    let mut pair = Pair::new(1, Config::linux(), [10, 50, 10].map(PathModel::clean).to_vec());
+    pair.auto_join = false;
+    pair.connect();
+    pair.run_until(Instant::from_millis(100));
+    assert!(pair.ends[CLIENT].open(pair.now, PathId(1), false));
+    pair.run_until(Instant::from_secs(1));
+    pair.to_write[SERVER] = 10_000_000;
+    pair.run_until(Instant::from_millis(1050));
+    assert!(pair.ends[SERVER].acknowledged() < pair.ends[SERVER].written(), "the download goes on");
+    let (now, before) = (pair.now, pair.ends[SERVER].reinjected_bytes());
+    // The attacker knows the token, and neither key.
+    let mut syn = Segment::<Span>::new((9000, 443), 100, 0, Flags::SYN, 1000);
+    let token = pair.ends[SERVER].token();
+    syn.signal = Some(MptcpSignal::JoinSyn { backup: false, address_id: 9, token, nonce: 1 });
+    pair.ends[SERVER].handle_segment(now, PathId(2), &syn);
+    assert!(pair.ends[SERVER].has_subflow(PathId(2)));
+    let reset = Segment::new((9000, 443), 101, 0, Flags::RST, 0);
+    pair.ends[SERVER].handle_segment(now, PathId(2), &reset);
+    assert!(!pair.ends[SERVER].has_subflow(PathId(2)));
+    pair.run_until(Instant::from_secs(2));
+    assert_eq!(pair.ends[SERVER].reinjected_bytes(), before);
 }

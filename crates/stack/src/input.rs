@@ -11,7 +11,7 @@ use core::net::{IpAddr, SocketAddr};
 use mptcp::{Config, Endpoint, PathId};
 use std::sync::Arc;
 use units::Instant;
-use wire::{Dss, Flags, MptcpSignal, Segment, WireError, ip, tcp};
+use wire::{Flags, MptcpSignal, Segment, WireError, ip, tcp};
 
 /// Most resets that wait to be sent. Further segments of no connection are ignored.
 const MAX_REFUSALS: usize = 256;
@@ -47,7 +47,8 @@ impl Stack {
                 Some(MptcpSignal::JoinSyn { token, .. }) => self.tokens.contains_key(&token),
                 _ => self.listener(path.tuple.local.port()).is_some(),
             };
-            if !(opens && is_over && is_wanted) {
+            let gives_way = || connection.is_none_or(|one| one.endpoint.gives_way_to(now, known, segment));
+            if !(opens && is_over && is_wanted && gives_way()) {
                 self.deliver(now, id, known, segment);
                 return;
             }
@@ -79,9 +80,7 @@ impl Stack {
                 endpoint.handle_segment(now, path, segment);
             } else {
                 self.statistics.no_memory += 1;
-                if let Some(ack) = without_data(segment) {
-                    endpoint.handle_segment(now, path, ack);
-                }
+                endpoint.handle_without_data(now, path, segment);
             }
         } else {
             endpoint.handle_segment(now, path, segment);
@@ -161,20 +160,6 @@ impl Stack {
             self.refusals.push_back(refusal);
         }
     }
-}
-
-/// The acknowledgement in a segment whose data is dropped: it may release memory. `None` for the first
-/// data of a connection, which has the keys.
-fn without_data(segment: &Segment<Bytes>) -> Option<Segment<Bytes>> {
-    if matches!(segment.signal, Some(MptcpSignal::Capable { .. })) {
-        return None;
-    }
-    let mut ack = segment.clone();
-    ack.payload = Bytes::new();
-    // A FIN comes after the data, and a mapping belongs to it.
-    ack.flags = Flags::from_bits(ack.flags.bits() & !Flags::FIN.with(Flags::PSH).bits());
-    ack.dss = ack.dss.map(|dss| Dss { mapping: None, data_fin: false, ..dss });
-    Some(ack)
 }
 
 /// Decodes a packet; `None` for other protocols than TCP.

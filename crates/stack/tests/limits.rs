@@ -2,11 +2,11 @@
 
 use crate::network::{CLIENT, Network, SERVER, address};
 use bytes::Bytes;
-use mptcp::{Config, Endpoint, Event, Failure, PathId};
+use mptcp::{Config, Endpoint, Event, Failure, Mode, PathId};
 use std::net::{IpAddr, SocketAddr};
 use tandem_stack::{ConnectError, ConnectionId, Interface, Limits, Stack, StackEvent};
 use units::{Instant, Seed};
-use wire::{Dss, Flags, MptcpSignal, Segment, ip, tcp};
+use wire::{Dss, Flags, MptcpSignal, Segment, TimestampOption, ip, tcp};
 
 const PORT: u16 = 5201;
 const UNREAD_BYTES: u64 = 20_000;
@@ -102,6 +102,54 @@ fn port_of_an_ended_subflow_opens_a_new_connection() {
     stack.receive(Instant::ZERO, 0, &segment(7, 2, Flags::RST), false);
     stack.receive(Instant::ZERO, 0, &syn(7), false);
     assert_eq!(answers(&mut stack), 1, "a SYN/ACK");
+}
+
+/// Opens a connection from port 7 at sequence number 0, with timestamps if there is a `clock`, and closes it
+/// from the server. It is in TIME-WAIT then.
+fn server_in_time_wait(clock: Option<u32>) -> Stack {
+    let mut stack = server(Limits::default());
+    let mut from_client = |seq, ack, flags| {
+        let mut segment = Segment::<Bytes>::new((7, PORT), seq, ack, flags, 1000);
+        segment.timestamps = clock.map(|value| TimestampOption { value, echo: 0 });
+        stack.receive(Instant::ZERO, 0, &packet(address(false, 0, CLIENT), &segment), false);
+        let answer = stack.poll_transmit(Instant::ZERO).map(|transmit| transmit.packet.to_vec());
+        while let Some((id, _)) = stack.poll_event() {
+            stack.update(id, Endpoint::close);
+        }
+        answer
+    };
+    let answer = from_client(0, 0, Flags::SYN).expect("a SYN/ACK");
+    let answer = tcp::parse(ip::parse(&answer).expect("a packet").payload).expect("a segment");
+    let next = answer.seq.wrapping_add(1);
+    from_client(1, next, Flags::ACK);
+    from_client(1, next, Flags::ACK);
+    from_client(1, next.wrapping_add(1), Flags::ACK.with(Flags::FIN));
+    stack
+}
+
+#[test]
+fn time_wait_gives_way_only_to_a_later_syn() {
+    // The client's FIN was number 1.
+    for (clocks, seq, is_accepted) in [
+        (None, 2, true),
+        (None, 1, false),
+        (None, u32::MAX, false),
+        (Some((1000, 1000)), 2, true),
+        (Some((1000, 1000)), 1, false),
+        (Some((1000, 1001)), 1, true),
+        (Some((1000, 999)), 2, false),
+    ] {
+        let mut stack = server_in_time_wait(clocks.map(|(first, _)| first));
+        answers(&mut stack);
+        let mut syn = Segment::<Bytes>::new((7, PORT), seq, 0, Flags::SYN, 1000);
+        syn.timestamps = clocks.map(|(_, value)| TimestampOption { value, echo: 0 });
+        stack.receive(Instant::ZERO, 0, &packet(address(false, 0, CLIENT), &syn), false);
+        let answer = stack.poll_transmit(Instant::ZERO).expect("an answer").packet.to_vec();
+        let answer = tcp::parse(ip::parse(&answer).expect("a packet").payload).expect("a segment");
+        assert_eq!(answer.flags.has(Flags::SYN), is_accepted, "{clocks:?} {seq}");
+        assert_eq!(answer.ack, if is_accepted { seq.wrapping_add(1) } else { 2 }, "{clocks:?} {seq}");
+        assert_eq!((stack.len(), stack.half_open()), (1, usize::from(is_accepted)));
+    }
 }
 
 /// A server with unread data of a connection that has ended, and the connection.
@@ -276,6 +324,41 @@ fn acknowledgement_in_a_dropped_segment_releases_memory() {
     stack.receive(Instant::ZERO, 0, &data(7, 701, next.wrapping_add(1200), 700), false);
     answers(&mut stack);
     assert_eq!((stack.memory(), stack.statistics().no_memory), (0, 1));
+}
+
+#[test]
+fn data_dropped_for_lack_of_memory_is_acknowledged_and_is_no_sign_of_a_fallback() {
+    let mut stack = server(Limits { memory: 400, ..Limits::default() });
+    let client = address(false, 0, CLIENT);
+    let mut segment = open_mptcp(&mut stack);
+    answers(&mut stack);
+    let (id, _) = stack.poll_event().expect("an accepted connection");
+    (segment.seq, segment.payload) = (1001, Bytes::from(vec![0; 700]));
+    stack.receive(Instant::ZERO, 0, &packet(client, &segment), false);
+    answers(&mut stack);
+    // The mapping of all this data came before.
+    (segment.seq, segment.dss) = (1, None);
+    for _ in 0..10 {
+        stack.receive(Instant::ZERO, 0, &packet(client, &segment), false);
+        assert_eq!(answers(&mut stack), 1);
+    }
+    assert_eq!(stack.statistics().no_memory, 10);
+    let endpoint = stack.endpoint(id).expect("it is open");
+    assert!(endpoint.mode() == Mode::Mptcp && endpoint.has_subflow(PathId(0)));
+}
+
+#[test]
+fn dropped_data_is_no_duplicate_acknowledgement() {
+    let (mut stack, id, next) = with_tcp_connection(1000);
+    assert_eq!(stack.write(id, &Bytes::from(vec![0; 1200])), 1200);
+    answers(&mut stack);
+    for _ in 0..5 {
+        stack.receive(Instant::ZERO, 0, &data(7, 701, next, 700), false);
+        answers(&mut stack);
+    }
+    assert_eq!(stack.statistics().no_memory, 5);
+    let subflow = stack.endpoint(id).and_then(|endpoint| endpoint.subflow(PathId(0)));
+    assert_eq!(subflow.map(|subflow| subflow.retransmissions), Some(0));
 }
 
 #[test]

@@ -257,6 +257,7 @@ impl<P: Payload> Endpoint<P> {
             window = subflow.update_send_window(window, segment.seq, ack > subflow.sender().una());
         }
         let pure = segment.payload.is_empty()
+            && !self.data_dropped
             && segment.signal.is_none()
             && segment.rec.is_none()
             && !segment.flags.has(Flags::FIN)
@@ -377,6 +378,10 @@ impl<P: Payload> Endpoint<P> {
         segment: &Segment<P>,
         mapped: Option<Mapped>,
     ) {
+        if self.data_dropped {
+            self.subflows[i].receiver_mut().request_ack();
+            return;
+        }
         let len = segment.payload.len() as u64;
         let mut arrival = Arrival::Duplicate;
         if len > 0 {

@@ -249,6 +249,7 @@ impl<P: Payload> Endpoint<P> {
     fn repeats_without_cause(&self, i: usize, segment: &Segment<P>) -> bool {
         let subflow = &self.subflows[i];
         segment.payload.is_empty()
+            && !self.data_dropped
             && segment.flags.bits() == Flags::ACK.bits()
             && segment.signal.is_none()
             && segment.sack.is_empty()

@@ -10,6 +10,7 @@ mod coupling;
 mod data_receiver;
 mod data_retransmission;
 mod data_sender;
+mod dropped_data;
 mod event;
 mod fallback;
 mod fast_path;
@@ -48,7 +49,7 @@ use std::sync::Arc;
 use timeouts::ProbeMonitor;
 use timers::TimerTable;
 use tracing::{debug, info_span};
-use units::Duration;
+use units::{Duration, Instant};
 use wire::{Payload, Segment};
 
 /// Largest useful receive buffer: far beyond the window that a segment can offer (RFC 7323, section
@@ -96,7 +97,8 @@ pub struct SubflowInfo {
 ///   segment [`draw_key`](Self::draw_key) on a host with several connections. A client then
 ///   [`open`](Self::open)s its first subflow.
 /// - **Feed**, whenever it happens: [`handle_segment`](Self::handle_segment),
-///   [`write`](Self::write), [`read`](Self::read), [`close`](Self::close), [`abort`](Self::abort).
+///   [`handle_without_data`](Self::handle_without_data), [`write`](Self::write), [`read`](Self::read),
+///   [`close`](Self::close), [`abort`](Self::abort).
 /// - **Manage paths**: [`open`](Self::open), [`remove`](Self::remove),
 ///   [`set_priority`](Self::set_priority), [`set_shares`](Self::set_shares),
 ///   [`set_offload`](Self::set_offload), [`set_energy_costs`](Self::set_energy_costs),
@@ -169,6 +171,8 @@ pub struct Endpoint<P> {
     events: VecDeque<Event>,
     /// There may be something to transmit.
     transmit_pending: bool,
+    /// The segment at hand had data, which the host has dropped.
+    data_dropped: bool,
     /// A subflow has queued or sent its FIN.
     subflow_fins: bool,
     /// The connection has closed or failed.
@@ -212,6 +216,7 @@ impl<P: Payload> Endpoint<P> {
             coupling: Coupling::default(),
             events: VecDeque::new(),
             transmit_pending: false,
+            data_dropped: false,
             subflow_fins: false,
             ended: false,
             last_failure: None,
@@ -376,6 +381,12 @@ impl<P: Payload> Endpoint<P> {
     /// A subflow over `path` is being opened or is open.
     pub fn has_subflow(&self, path: PathId) -> bool {
         self.subflows.get(path.index()).is_some_and(Subflow::is_open)
+    }
+
+    /// A SYN between the ports of the last subflow over `path`, which has ended, may open another one.
+    /// A subflow in TIME-WAIT answers all SYNs that may be delayed ones of its own.
+    pub fn gives_way_to(&self, now: Instant, path: PathId, syn: &Segment<P>) -> bool {
+        self.subflows.get(path.index()).is_none_or(|subflow| subflow.gives_way_to(now, syn))
     }
 
     /// The last subflow over `path` was refused for good, or lost its options: the host should not

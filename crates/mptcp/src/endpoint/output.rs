@@ -236,7 +236,7 @@ impl<P: Payload> Endpoint<P> {
             return;
         }
         let queued = if self.config.data_retransmission {
-            // A join in progress, which a fallback ends, has carried nothing.
+            // The only subflow has delivered all: the timer of the missing DATA_ACK runs.
             let is_shared = self.fallback.has_multipath_data();
             if !is_shared && !self.subflows[i].sender().has_unsent_or_unacked() {
                 return;

@@ -76,6 +76,7 @@ impl<P: Payload> Endpoint<P> {
             return;
         }
         let (path, joined) = (subflow.path(), subflow.is_join());
+        let was_established = subflow.is_established();
         let had_deadline = subflow.mappings().waiting_since().is_some();
         subflow.close();
         self.data_sender.on_subflow_ended(path);
@@ -85,7 +86,10 @@ impl<P: Payload> Endpoint<P> {
         if !joined {
             self.stop_mp_fail();
         }
-        self.reinject(i, false);
+        if was_established {
+            // A join that is not authenticated yet has carried nothing, and anyone can reset it.
+            self.reinject(i, false);
+        }
         self.subflows[i].sender_mut().discard_data();
         self.report(Event::SubflowDown(path, Some(failure)));
         self.last_failure = Some(failure);

@@ -406,6 +406,18 @@ impl<P: Payload> Subflow<P> {
             && segment.timestamps.is_some_and(|clock| self.receiver.is_outdated(now, clock.value))
     }
 
+    /// A SYN from the same ports may open another connection: this one is not in TIME-WAIT, or the SYN
+    /// is not a delayed one of it (RFC 9293, section 3.6.1; RFC 6191, section 2).
+    pub(crate) fn gives_way_to(&self, now: Instant, syn: &Segment<P>) -> bool {
+        if !matches!(self.state, State::TimeWait { .. }) {
+            return true;
+        }
+        let is_beyond = syn.seq.wrapping_sub(self.ack_number()) as i32 >= 0;
+        let has_newer_clock = self.uses_timestamps()
+            && syn.timestamps.is_some_and(|clock| self.receiver.is_clock_newer(clock.value));
+        (is_beyond || has_newer_clock) && !self.fails_paws(now, syn)
+    }
+
     /// Handles the congestion marks of both directions (RFC 3168, sections 6.1.2 and 6.1.3). `ack`
     /// is the offset that the segment acknowledges.
     #[inline(never)]

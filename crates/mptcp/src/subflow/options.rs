@@ -192,7 +192,7 @@ impl DssHistory {
         self.passed
     }
     pub(super) fn count_idle_ack(&mut self) -> u8 {
-        self.idle_acks += 1;
+        self.idle_acks = self.idle_acks.saturating_add(1);
         self.idle_acks
     }
     #[inline]
@@ -276,5 +276,13 @@ mod tests {
         assert_eq!(dss.count_idle_ack(), 1);
         dss.on_data_ack(true, false);
         assert!(dss.has_passed());
+    }
+
+    #[test]
+    fn count_of_idle_acks_does_not_overflow() {
+        let mut dss = DssHistory::default();
+        // A subflow in TIME-WAIT takes any number: there is nothing to reset.
+        let counts: Vec<u8> = (0..300).map(|_| dss.count_idle_ack()).collect();
+        assert!(counts.is_sorted() && counts[299] == u8::MAX);
     }
 }

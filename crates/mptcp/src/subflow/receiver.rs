@@ -421,6 +421,11 @@ impl Receiver {
         value.wrapping_sub(self.clock.value) as i32 >= 0
     }
 
+    /// `value` is newer than the latest timestamp.
+    pub(super) fn is_clock_newer(&self, value: u32) -> bool {
+        value.wrapping_sub(self.clock.value) as i32 > 0
+    }
+
     /// `value` is older than the latest timestamp, which is recent enough to compare with.
     pub(super) fn is_outdated(&self, now: Instant, value: u32) -> bool {
         !self.is_clock_current(value) && now.since(self.clock.received_at) < MAX_CLOCK_AGE

@@ -18,6 +18,36 @@ pub(in crate::endpoint) struct Reinjection<P> {
     tried: Option<PathId>,
 }
 
+/// Ranges of data offsets, which may overlap, for questions at ascending offsets.
+#[derive(Debug)]
+pub(super) struct CarriedData {
+    /// By start.
+    ranges: Vec<(u64, u64)>,
+    /// Index of the first range that begins after the last offset asked for.
+    following: usize,
+    /// Furthest end of the ranges before it.
+    end: u64,
+}
+
+impl CarriedData {
+    fn new(mut ranges: Vec<(u64, u64)>) -> Self {
+        ranges.sort_unstable();
+        Self { ranges, following: 0, end: 0 }
+    }
+
+    /// A range contains `offset`, which is not below that of the call before. All calls together
+    /// visit each range once.
+    pub(super) fn contains(&mut self, offset: u64) -> bool {
+        while let Some(&(start, end)) = self.ranges.get(self.following)
+            && start <= offset
+        {
+            self.end = self.end.max(end);
+            self.following += 1;
+        }
+        offset < self.end
+    }
+}
+
 impl<P: Payload> DataSender<P> {
     /// Assigns the oldest reinjected chunk to a subflow and returns the subflow.
     #[inline(never)]
@@ -137,6 +167,13 @@ impl<P: Payload> DataSender<P> {
         true
     }
 
+    /// All data that waits for reinjection or is carried by an open subflow.
+    pub(super) fn carried(&self, subflows: &[Subflow<P>]) -> CarriedData {
+        let queued = self.reinjections.iter().map(|r| (r.chunk.data, r.chunk.end()));
+        let open = subflows.iter().filter(|s| s.is_open());
+        CarriedData::new(queued.chain(open.flat_map(|s| s.sender().data_ranges())).collect())
+    }
+
     /// The byte at `offset` waits for reinjection, or an open subflow carries it.
     pub(super) fn is_carried(&self, offset: u64, subflows: &[Subflow<P>]) -> bool {
         let queued = |r: &Reinjection<P>| r.chunk.data <= offset && offset < r.chunk.end();
@@ -227,4 +264,31 @@ impl<P: Payload> DataSender<P> {
 /// Returns true if a subflow other than `except` may carry data.
 fn has_usable<P: Payload>(subflows: &[Subflow<P>], except: Option<PathId>) -> bool {
     preferred_subflows(subflows, except).next().is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::Seed;
+
+    #[test]
+    fn carried_data_equals_a_search_of_all_ranges() {
+        let mut rng = Seed::new(1).rng("ranges");
+        for _ in 0..1000 {
+            let mut below = |n: u64| (rng.unit() * n as f64) as u64;
+            let ranges: Vec<(u64, u64)> = (0..below(12))
+                .map(|_| {
+                    let start = below(100);
+                    (start, start + below(15))
+                })
+                .collect();
+            let mut carried = CarriedData::new(ranges.clone());
+            let mut offset = 0;
+            while offset < 120 {
+                let found = ranges.iter().any(|&(start, end)| start <= offset && offset < end);
+                assert_eq!(carried.contains(offset), found, "{offset} in {ranges:?}");
+                offset += below(4);
+            }
+        }
+    }
 }

@@ -93,6 +93,8 @@ impl<P: Payload> DataSender<P> {
     /// false if the send buffer no longer has the first byte.
     pub(in crate::endpoint) fn repair(&mut self, subflows: &mut [Subflow<P>], i: usize) -> bool {
         let window = if self.repair.tries == 0 { subflows[i].sender().window_after_recovery() } else { 0 };
+        // Taken once: a search for each chunk would be quadratic, and the peer sets the chunks' size.
+        let mut carried = self.carried(subflows);
         let mut at = self.una;
         loop {
             let len = subflows[i].max_payload().min(self.next - at);
@@ -101,12 +103,69 @@ impl<P: Payload> DataSender<P> {
             at = chunk.end();
             debug!(parent: subflows[i].log(), data = chunk.data, len, "DATA_ACK is missing: data sent again");
             subflows[i].sender_mut().enqueue_in_order(chunk);
-            if at >= self.next.min(self.una + window) || self.is_carried(at, subflows) {
+            if at >= self.next.min(self.una + window) || carried.contains(at) {
                 break;
             }
         }
         self.reinjected_bytes += at - self.una;
         self.repair.tries += 1;
         at > self.una
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::PathId;
+    use crate::log::Log;
+    use crate::subflow::State;
+    use core::cell::Cell;
+    use wire::{Flags, Segment};
+
+    thread_local! {
+        static LEN_CALLS: Cell<usize> = const { Cell::new(0) };
+    }
+
+    /// A payload that counts the calls of `len`, one of which is in every comparison with a chunk.
+    #[derive(Debug, Clone)]
+    struct Counted(usize);
+
+    impl Payload for Counted {
+        fn empty() -> Self {
+            Self(0)
+        }
+        fn len(&self) -> usize {
+            LEN_CALLS.set(LEN_CALLS.get() + 1);
+            self.0
+        }
+        fn slice(&self, from: usize, to: usize) -> Self {
+            Self(to - from)
+        }
+        fn join(&self, next: &Self) -> Option<Self> {
+            Some(Self(self.0 + next.0))
+        }
+        fn ones_sum(&self) -> u16 {
+            0
+        }
+    }
+
+    #[test]
+    fn work_of_a_repair_in_tiny_chunks_is_linear() {
+        const BYTES: usize = 100_000;
+        const MAX_CALLS_PER_CHUNK: usize = 20;
+        let config = Config { mss: 64, initial_window: 10_000, ..Config::default() };
+        let mut subflow = Subflow::closed(PathId(0), &config, &Log::new(tracing::Span::none()));
+        subflow.start_handshake(Instant::ZERO, State::SynReceived, 0);
+        subflow.negotiate(&config, &Segment::<Counted>::new((1, 2), 0, 0, Flags::SYN, 0), false, 24);
+        subflow.on_third_ack(Instant::ZERO);
+        let mut sender = DataSender::new(&config);
+        sender.write(&Counted(BYTES), u64::MAX);
+        sender.next = sender.buffer.end();
+        let chunks = BYTES / subflow.max_payload() as usize;
+        LEN_CALLS.set(0);
+        assert!(sender.repair(&mut [subflow], 0));
+        let calls = LEN_CALLS.get();
+        assert_eq!(sender.reinjected_bytes, BYTES as u64);
+        assert!(calls < MAX_CALLS_PER_CHUNK * chunks, "{calls} calls for {chunks} chunks");
     }
 }

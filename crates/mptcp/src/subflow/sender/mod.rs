@@ -201,6 +201,11 @@ impl<P: Payload> Sender<P> {
     pub(crate) fn has_data_at(&self, data: u64) -> bool {
         self.scoreboard.contains(data) || self.queue.contains(data)
     }
+    /// Ranges of data offsets that are in flight or queued here.
+    pub(crate) fn data_ranges(&self) -> impl Iterator<Item = (u64, u64)> {
+        let in_flight = self.scoreboard.iter().map(|sent| &sent.chunk);
+        in_flight.chain(self.queue.iter()).map(|chunk| (chunk.data, chunk.end()))
+    }
     #[inline]
     pub(crate) fn window(&self) -> Window {
         self.cwnd.window()

@@ -78,6 +78,9 @@ impl<P: Payload> SendQueue<P> {
     pub(super) fn front(&self) -> Option<&Chunk<P>> {
         self.chunks.front()
     }
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Chunk<P>> {
+        self.chunks.iter()
+    }
     /// The byte at this data offset is in the queue.
     pub(super) fn contains(&self, data: u64) -> bool {
         self.chunks.iter().any(|chunk| chunk.contains(data))

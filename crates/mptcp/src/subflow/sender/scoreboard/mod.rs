@@ -185,6 +185,9 @@ impl<P: Payload> Scoreboard<P> {
     pub(super) fn first(&self) -> Option<&Sent<P>> {
         self.sent.front()
     }
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Sent<P>> {
+        self.sent.iter()
+    }
     /// The byte at this data offset is in flight.
     pub(super) fn contains(&self, data: u64) -> bool {
         self.sent.iter().any(|sent| sent.chunk.contains(data))
@@ -360,9 +363,5 @@ impl<P: Payload> Scoreboard<P> {
         // The SYN is not kept in the queue.
         ensure(at == self.next || self.sent.is_empty() && self.next == 1, "flight does not end at next")?;
         ensure(self.sacked + self.lost <= self.flight(), "more sacked and lost than in flight")
-    }
-
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Sent<P>> {
-        self.sent.iter()
     }
 }
