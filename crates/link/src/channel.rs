@@ -91,11 +91,11 @@ impl ChannelModel {
         })
     }
 
-    /// Generates a trace of this length, at least one step. Equal seeds give equal traces.
+    /// Generates a trace of at least this length, in whole steps. Equal seeds give equal traces.
     /// Parameters out of range are clamped.
     pub fn generate(&self, length: Duration, seed: Seed) -> Trace {
         let step = self.step.max(Duration::from_millis(1)).max(length / MAX_RATES);
-        let steps = (length.as_nanos() / step.as_nanos()).clamp(1, MAX_RATES);
+        let steps = length.as_nanos().div_ceil(step.as_nanos()).clamp(1, MAX_RATES);
         let mut channel = Channel::new(self, step, seed);
         let pieces: Vec<RatePiece> = (0..steps)
             .map(|_| RatePiece { duration: step, rate: channel.step(), latency: Duration::ZERO })
@@ -246,6 +246,13 @@ mod tests {
         }
         assert_eq!(ChannelModel::named("6g"), None);
         assert!(ChannelModel::NAMES.iter().all(|name| ChannelModel::named(name).is_some()));
+    }
+
+    #[test]
+    fn trace_is_not_shorter_than_asked() {
+        let model = ChannelModel { step: Duration::from_millis(100), ..ChannelModel::default() };
+        let period = |ms| model.generate(Duration::from_millis(ms), Seed::new(1)).period();
+        assert_eq!([1, 250, 300].map(period), [100, 300, 300].map(Duration::from_millis));
     }
 
     #[test]

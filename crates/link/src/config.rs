@@ -42,15 +42,15 @@ pub enum Rate {
 /// Limit of a drop-tail queue.
 ///
 /// A packet counts from its push until its last byte has been transmitted. It is accepted if the
-/// queue, including it, does not exceed the limit. Any limit of at least one packet lets an idle
-/// link transmit.
+/// queue, including it, does not exceed the limit; with a limit in time, if the queue before it does
+/// not. Any limit of at least one packet lets an idle link transmit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QueueLimit {
     /// Number of packets.
     Packets(u32),
     /// Number of bytes.
     Bytes(Bytes),
-    /// Transmission time of the queued packets. In a cell, their transmission time if the station
+    /// Transmission time of the queued packets, at the rates that the link will have. In a cell, their transmission time if the station
     /// had the medium to itself, with fading at the mean channel.
     Time(Duration),
     /// No limit.

@@ -9,6 +9,21 @@ const MAX_ENTRIES: u32 = 10;
 /// Length of an interval.
 const INTERVAL: Duration = Duration::from_secs(10);
 
+/// Limits of the kinds of entries, so that a stranger's refusals hide no other kind.
+#[derive(Debug, Default)]
+pub(crate) struct LogLimits {
+    /// Failed accepts.
+    pub(crate) accept: LogLimit,
+    /// Refused destinations, loops, and failures of the upstream proxy.
+    pub(crate) connect: LogLimit,
+    /// Clients that wait after failed logins.
+    pub(crate) lock_out: LogLimit,
+    /// Failed TLS handshakes.
+    pub(crate) tls: LogLimit,
+    /// Clients whose address is not allowed.
+    pub(crate) address: LogLimit,
+}
+
 /// Admits [`MAX_ENTRIES`] per [`INTERVAL`], and reports the number of those left out.
 #[derive(Debug, Default)]
 pub(crate) struct LogLimit {

@@ -91,6 +91,10 @@ impl Logins {
 
     /// Replaces the users, and ends connections of users that are gone or have another password.
     pub(crate) fn replace_users(&self, users: Users) {
+        if *self.users.borrow() == users {
+            // Else each renewal of a certificate would cost a hash for every client.
+            return;
+        }
         // Digests of the cache include the hash, so old entries match no user with a new hash.
         *self.cache.lock().unwrap_or_else(PoisonError::into_inner) = Cache::default();
         self.users.send_replace(users);
@@ -297,6 +301,15 @@ mod tests {
             verified += usize::from(matches!(one.await.unwrap(), Verdict::Unknown(_)));
         }
         assert_eq!(verified, 1, "the failure inherits those of the full table");
+    }
+
+    #[tokio::test]
+    async fn reload_with_the_same_users_keeps_verified_logins() {
+        let same = users("ann:right");
+        let logins = Logins::new(same.clone());
+        assert!(matches!(logins.verify(client(1), &credential("ann:right")).await, Verdict::Known(_)));
+        logins.replace_users(same);
+        assert_eq!(logins.cache.lock().unwrap().digests.len(), 1);
     }
 
     #[tokio::test]

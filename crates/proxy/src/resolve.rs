@@ -126,7 +126,9 @@ impl Resolver {
         if let Some(addresses) = self.dns()?.cached(name) {
             return known(addresses);
         }
-        let budget = self.clients.of(client, limits.lookups_per_client.max(1));
+        // One client leaves half of the lookups to others, also where descriptors allow few.
+        let per_client = limits.lookups_per_client.min(*lock(&self.size) / 2).max(1);
+        let budget = self.clients.of(client, per_client);
         let (_own, _shared) = (budget.acquire().await, self.lookups.acquire().await);
         // Meanwhile the name servers may have changed, or a lookup of the same name may have ended.
         let dns = self.dns()?;
@@ -344,7 +346,7 @@ mod tests {
     #[tokio::test]
     async fn black_holed_names_of_one_client_leave_others_alone() {
         let (server, _) = name_server();
-        let limits = Limits { lookups: 8, lookups_per_client: 4, ..Limits::default() };
+        let limits = Limits { lookups: 8, lookups_per_client: 16, ..Limits::default() };
         let resolver = Arc::new(Resolver::new(limits.lookups, &[server]));
         let attack: Vec<_> = (0..200)
             .map(|nth| {

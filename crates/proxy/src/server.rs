@@ -10,7 +10,7 @@ use crate::descriptors::Descriptors;
 use crate::destination::Destination;
 use crate::latency::LiveLatencies;
 use crate::listener::{Listeners, Opened};
-use crate::log_limit::LogLimit;
+use crate::log_limit::LogLimits;
 use crate::logins::Logins;
 use crate::permits::Clients;
 pub(crate) use crate::permits::ConnectionPermit;
@@ -102,7 +102,7 @@ pub(crate) struct Shared {
     /// Notified when a connection ends.
     pub(crate) ended: Notify,
     log: RwLock<Option<Arc<AccessLog>>>,
-    log_limit: LogLimit,
+    log_limits: LogLimits,
     pub(crate) logins: Logins,
     /// TLS of the present configuration. Connections follow its revocations.
     pub(crate) tls: watch::Sender<Option<ServerTls>>,
@@ -134,7 +134,7 @@ impl Shared {
             broken_off: AtomicU64::new(0),
             ended: Notify::new(),
             log: RwLock::default(),
-            log_limit: LogLimit::default(),
+            log_limits: LogLimits::default(),
             began: Instant::now(),
             descriptors: OnceLock::new(),
             listening: Mutex::default(),
@@ -189,7 +189,7 @@ impl Shared {
 
     /// Logs a failed accept, unless it is one of many.
     pub(crate) fn log_failed_accept(&self, error: &io::Error) {
-        if self.log_limit.admit() {
+        if self.log_limits.accept.admit() {
             warn!("cannot accept a connection: {error}");
         }
     }
@@ -255,28 +255,28 @@ impl Shared {
     ) {
         let is_refusal =
             matches!(failure, ConnectError::Upstream(_) | ConnectError::Refused(_) | ConnectError::Loop);
-        if is_refusal && self.log_limit.admit() {
+        if is_refusal && self.log_limits.connect.admit() {
             warn!(%client, %destination, id, "{}", failure.to_text());
         }
     }
 
     /// Logs that a client has to wait after failed logins.
     pub(crate) fn log_lock_out(&self, client: SocketAddr, wait: Duration) {
-        if self.log_limit.admit() {
+        if self.log_limits.lock_out.admit() {
             warn!(%client, "failed logins: its address has to wait {} s", wait.as_secs());
         }
     }
 
     /// Logs a failed TLS handshake of a client.
     pub(crate) fn log_failed_tls(&self, client: SocketAddr, reason: &str) {
-        if self.log_limit.admit() {
+        if self.log_limits.tls.admit() {
             warn!(%client, "TLS handshake with a client failed: {reason}");
         }
     }
 
     /// Logs a client that the rules reject.
     fn log_rejected_client(&self, client: SocketAddr) {
-        if self.log_limit.admit() {
+        if self.log_limits.address.admit() {
             warn!(%client, "client refused: `[clients] allow` does not contain its address");
         }
     }

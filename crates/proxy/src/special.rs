@@ -101,6 +101,8 @@ fn special_v4(address: Ipv4Addr) -> Option<&'static str> {
 fn special_v6(address: Ipv6Addr) -> Option<&'static str> {
     let [a, b, c, d, rest @ ..] = address.segments();
     let embedded = |high: u16, low: u16| special_v4(Ipv4Addr::from(u32::from(high) << 16 | u32::from(low)));
+    // ISATAP (RFC 5214): classify the embedded IPv4 address.
+    let isatap = || if matches!(rest, [0 | 0x200, 0x5efe, _, _]) { embedded(rest[2], rest[3]) } else { None };
     match [a, b, c, d] {
         [0, 0, 0, 0] if address.is_loopback() => Some("loopback"),
         // IPv4-compatible and unspecified. IPv4-mapped addresses were canonicalized before.
@@ -113,14 +115,12 @@ fn special_v6(address: Ipv6Addr) -> Option<&'static str> {
         [0xfec0..=0xfeff, ..] => Some("site-local (fec0::/10)"),
         [0xff00..=0xffff, ..] => Some("multicast"),
         // 6to4 (RFC 3056): classify the embedded IPv4 address.
-        [0x2002, high, low, _] => embedded(high, low),
+        [0x2002, high, low, _] => embedded(high, low).or_else(isatap),
         // Includes Teredo (2001::/32): its user chooses the embedded IPv4 address.
         [0x2001, 0..=0x1ff, ..] => Some("IETF protocol assignments (2001::/23)"),
         [0x2001, 0xdb8, ..] => Some("documentation (2001:db8::/32)"),
         [0x3fff, 0..=0xfff, ..] => Some("documentation (3fff::/20)"),
-        // ISATAP (RFC 5214): classify the embedded IPv4 address.
-        [0x2000..=0x3fff, ..] if matches!(rest, [0 | 0x200, 0x5efe, _, _]) => embedded(rest[2], rest[3]),
-        [0x2000..=0x3fff, ..] => None,
+        [0x2000..=0x3fff, ..] => isatap(),
         _ => Some("reserved (not in 2000::/3)"),
     }
 }
@@ -207,7 +207,7 @@ mod tests {
         assert!(special_range(ip("2002:7f00:1::")).is_some() && special_range(ip("2002:a00:1::1")).is_some());
         assert!(special_range(ip("2002:c0a8:101::1")).is_some());
         assert_eq!(special_range(ip("2002:808:808::1")), None);
-        for isatap in ["2606:4700::5efe:", "2606:4700::200:5efe:"] {
+        for isatap in ["2606:4700::5efe:", "2606:4700::200:5efe:", "2002:808:808::5efe:"] {
             assert!(special_range(ip(&format!("{isatap}10.0.0.1"))).is_some());
             assert_eq!(special_range(ip(&format!("{isatap}8.8.8.8"))), None);
         }

@@ -122,7 +122,7 @@ impl Meter {
             Direction::Down => self.bytes_down = self.bytes_down.saturating_add(bytes as u64),
         }
         // Fast path: the interface stays active. The time is added when the state ends.
-        if self.state == State::Active && self.now <= now && now <= self.until {
+        if self.state == State::Active && self.now <= now && now < self.until {
             self.now = now;
             self.until = now + self.inactivity;
             return;

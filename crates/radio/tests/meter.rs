@@ -178,6 +178,31 @@ fn packet_at_the_end_of_the_inactivity_time_keeps_it_active() {
 }
 
 #[test]
+fn packet_at_the_end_of_the_inactivity_time_promotes_an_interface_without_a_tail() {
+    let profile = Profile {
+        active: Power::from_milliwatts(100.0),
+        inactivity: Duration::from_millis(100),
+        promotion: Some(Stage {
+            name: "promotion".to_owned(),
+            power: Power::from_milliwatts(1000.0),
+            duration: Duration::from_millis(10),
+            pulse: None,
+        }),
+        ..Profile::silent("no tail", InterfaceKind::Other)
+    };
+    for told_before in [false, true] {
+        let mut meter = Meter::new(profile.clone());
+        meter.on_packet(Instant::ZERO, UP, 100);
+        if told_before {
+            meter.advance(ms(110));
+        }
+        meter.on_packet(ms(110), UP, 100);
+        meter.advance(ms(1000));
+        assert_joules(&meter, 2.0 * (0.010 * 1.0 + 0.100 * 0.1));
+    }
+}
+
+#[test]
 fn endless_inactivity_time_never_ends() {
     let mut profile = Profile::silent("on", InterfaceKind::Other);
     profile.active = Power::from_watts(2.0);

@@ -87,8 +87,8 @@ impl ServerTls {
         let (chain, key) = identity.read()?;
         let mut config = builder.with_single_cert(chain, key).map_err(mismatch)?;
         let crl = clients.and_then(|clients| clients.crl);
-        if crl.is_some() {
-            // A resumed session does not verify the certificate again.
+        if clients.is_some() {
+            // A resumed session does not verify the certificate again, which may have expired.
             config.session_storage = Arc::new(NoServerSessionStorage {});
             config.send_tls13_tickets = 0;
         }

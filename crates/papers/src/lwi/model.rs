@@ -20,9 +20,9 @@ pub const SESSION_TIMEOUT: Duration = Duration::from_secs(300);
 pub const SEGMENT: Duration = Duration::from_secs(2);
 /// Uplink rate, which carries requests and acknowledgements only. The paper does not give it.
 const UPLINK_RATE: Bitrate = Bitrate::from_bps(5_000_000);
-/// Queue of a link, as time at its current rate. The paper does not give it. A long queue before a
-/// link in its bad state delays the data of the other link; docs/background/lwi.md shows results
-/// for other queues.
+/// Queue of a link: what it transmits in this time, changes of its rate included. The paper does not
+/// give it. A long queue before a link in its bad state delays the data of the other link;
+/// docs/background/lwi.md shows results for other queues.
 pub const QUEUE: QueueLimit = QueueLimit::Time(Duration::from_millis(100));
 
 /// Time between changes of a link's delay: the interval of `ping`, with which Table II was measured.

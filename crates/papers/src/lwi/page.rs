@@ -19,7 +19,7 @@ const CONTRADICTIONS: [&str; 4] = [
 
 const MODEL: [&str; 4] = [
     "*Links.* Rates vary as in the table, differently for each seed. Round trips have the minimum, mean, maximum and \
-     deviation of Table II, redrawn every second; queues add to them. A queue holds 100 ms at the current rate, a choice where the paper gives no value. An LTE carrier of 25 \
+     deviation of Table II, redrawn every second; queues add to them. A queue holds what its link transmits in the next 100 ms, a choice where the paper gives no value. An LTE carrier of 25 \
      resource blocks carries at most 18.3 Mbit/s.",
     "*Proxy.* It terminates the device’s connections. It requests a segment from the server over a persistent \
      connection; the first byte arrives 24.75 ms later. The rate of that connection is not limited, and its handshake \

@@ -16,6 +16,7 @@ use tandem_proxy::users::Users;
 use tandem_proxy::{Config, Error, Proxy};
 use tls::{ClientAuthority, ClientTls, Identity, ServerTls};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio_rustls::rustls::HandshakeKind;
 
 /// Certificate authority.
 pub(super) struct Authority(pub(super) CertifiedIssuer<'static, KeyPair>);
@@ -247,6 +248,27 @@ fn client_without_a_fitting_certificate_is_refused_with_the_reason() {
     let expired = ca.sign_until("device", 2021);
     let reason = refusal(far(), |there| near_config(there, &ca, Some(&expired))).0;
     assert_eq!(reason, "it reports that our certificate has expired");
+}
+
+#[tokio::test]
+async fn certificate_of_a_client_is_verified_in_each_session() {
+    let ca = Authority::new("ours");
+    let (server_pair, client_pair) = (ca.sign("127.0.0.1"), ca.sign("device"));
+    for (verifies, second) in [(false, HandshakeKind::Resumed), (true, HandshakeKind::Full)] {
+        let pem = ca.pem();
+        let clients = verifies.then(|| client_authority(&pem, None));
+        let server = ServerTls::new(server_pair.identity(), clients).unwrap();
+        let client = ClientTls::new(Some(&pem), None, Some(client_pair.identity())).unwrap();
+        for expected in [HandshakeKind::Full, second] {
+            let (near, far) = tokio::io::duplex(1 << 16);
+            let (near, far) = tokio::join!(client.connect(near, "127.0.0.1"), server.accept(far));
+            let (mut near, mut far) = (near.unwrap(), far.map_err(|(error, _)| error).unwrap());
+            // A ticket comes with the first data.
+            far.write_all(b"x").await.unwrap();
+            near.read_exact(&mut [0]).await.unwrap();
+            assert_eq!(near.get_ref().1.handshake_kind(), Some(expected), "{verifies}");
+        }
+    }
 }
 
 #[test]
