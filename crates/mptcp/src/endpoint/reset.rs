@@ -3,7 +3,7 @@
 use super::event::{Event, Failure};
 use super::timers::Timer;
 use super::{Endpoint, reset_reason};
-use crate::subflow::Subflow;
+use crate::subflow::{State, Subflow};
 use units::Instant;
 use wire::{MptcpSignal, Payload};
 
@@ -76,7 +76,7 @@ impl<P: Payload> Endpoint<P> {
             return;
         }
         let (path, joined) = (subflow.path(), subflow.is_join());
-        let was_established = subflow.is_established();
+        let is_unauthenticated = subflow.state() == State::SynReceived;
         let had_deadline = subflow.mappings().waiting_since().is_some();
         subflow.close();
         self.data_sender.on_subflow_ended(path);
@@ -86,8 +86,8 @@ impl<P: Payload> Endpoint<P> {
         if !joined {
             self.stop_mp_fail();
         }
-        if was_established {
-            // A join that is not authenticated yet has carried nothing, and anyone can reset it.
+        // Anyone can open a join and reset it. The end of an own join that fails counts, as in Linux.
+        if !is_unauthenticated {
             self.reinject(i, false);
         }
         self.subflows[i].sender_mut().discard_data();
