@@ -7,7 +7,8 @@ use linux::route::{Route, RouteEntry};
 use std::io::{Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 use tandem_proxy::config::{Listen, ListenerProtocol};
 use tandem_proxy::front::transparent::Rules;
 use tandem_proxy::{Config, Proxy};
@@ -159,7 +160,14 @@ fn needs_root_ipv4_client_of_a_dual_stack_listener_reaches_its_server() {
             let mut config = Config { listen: vec![any], ..Config::default() };
             config.clients.allow = vec!["10.1.0.0/24".parse().unwrap()];
             config.destinations.allow = vec!["10.1.0.0/24".parse().unwrap()];
-            let _proxy = Proxy::start(config, Some(&gateway)).unwrap();
+            // The listener of the proxy before may be open for a moment after it has ended.
+            let deadline = Instant::now() + Duration::from_secs(20);
+            let _proxy = loop {
+                match Proxy::start(config.clone(), Some(&gateway)) {
+                    Err(_) if Instant::now() < deadline => thread::sleep(Duration::from_millis(20)),
+                    started => break started.unwrap(),
+                }
+            };
             assert_eq!(ask()?, "hello", "{address}");
         }
         Ok(())
