@@ -60,6 +60,8 @@ pub(super) async fn serve(client: &mut Client) -> Option<Connected> {
             Ok(None) => {
                 // The kernel may hold the end of a response.
                 if is_answered && *client.phase.borrow() == Phase::Serving {
+                    // The server's connection is not needed for that.
+                    drop(kept);
                     let until = client.config.timeouts.total.map(|total| Instant::now() + total);
                     close_after_relay(client, until).await;
                 }
