@@ -50,7 +50,7 @@ pub(crate) struct RequestState<'a> {
     pub(crate) content_id: Option<&'a str>,
     /// `sid`: session identifier.
     pub(crate) session_id: &'a str,
-    /// `sf`: unknown until the manifest is there.
+    /// `sf`: unknown before the manifest has arrived.
     pub(crate) format: Option<StreamingFormat>,
 }
 

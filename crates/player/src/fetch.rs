@@ -29,7 +29,7 @@ pub(crate) struct Fetcher {
     pub(crate) cmcd: Cmcd,
     pub(crate) session_id: String,
     pub(crate) content_id: Option<String>,
-    /// `None` until the manifest is there.
+    /// `None` before the manifest has arrived.
     pub(crate) format: Option<StreamingFormat>,
     /// Recovered errors so far.
     pub(crate) failures: Vec<Failure>,

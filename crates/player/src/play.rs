@@ -61,7 +61,7 @@ pub struct Progress {
 /// ([`Config::limit`], or `observe` breaks) or an error occurs. `observe` is called ten times per
 /// second.
 ///
-/// A session whose server does not deliver is a failed one: its record has the reason.
+/// A session fails if its server does not deliver: its record has the reason.
 ///
 /// # Errors
 /// If there is no session: the configuration is wrong, or the machine lacks something.

@@ -46,8 +46,8 @@ pub struct ClientAuthority<'a> {
     pub crl: Option<&'a str>,
 }
 
-/// Invalid TLS file: its part (`certificate`, `key`, `ca`, `client_ca`, `crl`, `server_name`), and the
-/// reason.
+/// Invalid TLS file: its part (`certificate`, `key`, `ca`, `client_ca`, `crl`, `server_name`), and
+/// the reason.
 pub type Invalid = (&'static str, String);
 
 /// TLS of listeners.
@@ -126,8 +126,8 @@ impl ServerTls {
     }
 }
 
-/// Completes when `current` holds a configuration that has revoked the certificate of a client whose
-/// handshake followed `used`. Without a certificate it never does.
+/// Completes when `current` holds a configuration that has revoked a client's certificate. The
+/// handshake of the client followed `used`. Without a certificate it never does.
 pub async fn revocation<T>(
     mut current: watch::Receiver<T>,
     tls_of: fn(&T) -> Option<&ServerTls>,
@@ -141,7 +141,7 @@ pub async fn revocation<T>(
 }
 
 impl ClientTls {
-    /// TLS that trusts the CAs of a text, or those of the system. `server_name` replaces the host
+    /// TLS that trusts the CAs of a text, or the system's CAs. `server_name` replaces the host
     /// of the server as the name in the certificate; the identity is presented on demand.
     ///
     /// # Errors
@@ -180,7 +180,8 @@ impl ClientTls {
     /// Opens a session with `host`, a name or an address, over a stream.
     ///
     /// # Errors
-    /// The server's certificate is not valid for the name, the server refuses, or the stream failed.
+    /// The server's certificate is not valid for the name, the server refuses, or the stream
+    /// failed.
     pub async fn connect<S: AsyncRead + AsyncWrite + Unpin>(
         &self,
         stream: S,

@@ -1,7 +1,7 @@
 //! Certificate revocation lists (CRL) of a PEM file: RFC 5280, section 5.
 //!
-//! A list is rejected when it is read if it is malformed or not valid now. Each CA needs one. rustls
-//! verifies its signature in each handshake, and that it is still valid.
+//! A list is rejected when it is read if it is malformed or not valid now. Each CA needs one.
+//! rustls verifies its signature in each handshake, and that it is still valid.
 
 use tokio_rustls::rustls::RootCertStore;
 use tokio_rustls::rustls::pki_types::pem::PemObject;

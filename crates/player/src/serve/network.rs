@@ -12,8 +12,8 @@ impl Network {
         Self(linux::socket::client_network(address))
     }
 
-    /// Site of the network: its IPv4 address, or the /48 of its IPv6 address, which a site may divide
-    /// into 65,536 networks (RFC 6177, section 2).
+    /// Site of the network: its IPv4 address, or the /48 of its IPv6 address, which a site may
+    /// divide into 65,536 networks (RFC 6177, section 2).
     pub(super) fn site(self) -> IpAddr {
         match self.0 {
             IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 80 << 80).into(),

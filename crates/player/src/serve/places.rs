@@ -1,8 +1,9 @@
 //! Places for connections, shared between the networks of the clients.
 //!
-//! While places are free, any network may take them. When all are taken, a client takes the place of
-//! the oldest connection of the network that holds the most, within the site that holds the most, so
-//! that no site can shut out the others. Within a site its networks share the places in the same way.
+//! While places are free, any network may take them. When all are taken, a client takes the place
+//! of the oldest connection of the network that holds the most, within the site that holds the
+//! most, so that no site can shut out the others. The networks of a site share its places in the
+//! same way.
 
 use super::Network;
 use std::cmp::Reverse;
