@@ -13,7 +13,7 @@ use tokio::net::{TcpListener, UnixListener};
 use tracing::{info, warn};
 
 /// Pause after a failed accept, for instance when file descriptors have run out.
-pub(super) const ACCEPT_RETRY_INTERVAL: Duration = Duration::from_millis(100);
+const ACCEPT_RETRY_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Interval at which a port that cannot be bound is tried again.
 const BIND_RETRY_INTERVAL: Duration = Duration::from_secs(1);
@@ -131,13 +131,20 @@ impl Listeners {
     }
 }
 
+/// Accepts a connection. A failed attempt, as without free descriptors, is repeated after a pause.
+pub(super) async fn next_client<T>(accept: impl AsyncFn() -> io::Result<T>) -> T {
+    loop {
+        if let Ok(client) = accept().await {
+            return client;
+        }
+        tokio::time::sleep(ACCEPT_RETRY_INTERVAL).await;
+    }
+}
+
 async fn accept_unix(listener: &UnixListener, handler: &Handler, timeout: Duration) {
     let mut slots = ConnectionSlots::default();
     loop {
-        let Ok((stream, _)) = listener.accept().await else {
-            tokio::time::sleep(ACCEPT_RETRY_INTERVAL).await;
-            continue;
-        };
+        let (stream, _) = next_client(async || listener.accept().await).await;
         let peer = Peer::User(stream.peer_cred().ok().map(|user| user.uid()));
         let task = tokio::spawn(serve_connection(stream, handler.clone(), Access::All, timeout));
         slots.add(peer, task.abort_handle());
@@ -147,10 +154,7 @@ async fn accept_unix(listener: &UnixListener, handler: &Handler, timeout: Durati
 async fn accept_tcp(listener: &TcpListener, handler: &Handler, timeout: Duration) {
     let mut slots = ConnectionSlots::default();
     loop {
-        let Ok((stream, from)) = listener.accept().await else {
-            tokio::time::sleep(ACCEPT_RETRY_INTERVAL).await;
-            continue;
-        };
+        let (stream, from) = next_client(async || listener.accept().await).await;
         let task = tokio::spawn(serve_connection(stream, handler.clone(), Access::MetricsOnly, timeout));
         slots.add(Peer::Address(from.ip()), task.abort_handle());
     }

@@ -3,7 +3,7 @@
 //! It has connections of its own, so its clients never displace those of the UNIX socket.
 
 use super::gate::{Judgement, MAX_REPORT_BYTES, PlayerGate, Refusal, Token, Verdict, parse_report};
-use super::listeners::ACCEPT_RETRY_INTERVAL;
+use super::listeners::next_client;
 use super::server::{Handler, MISSING_BUFFER_STATE, Query, http, rejection};
 use super::slots::{ConnectionSlots, Peer};
 use bytes::Bytes;
@@ -54,10 +54,7 @@ impl PlayerListener {
         let mut slots = ConnectionSlots::default();
         let budget = Arc::new(Mutex::new(Budget::full(Instant::now())));
         loop {
-            let Ok((stream, from)) = self.listener.accept().await else {
-                tokio::time::sleep(ACCEPT_RETRY_INTERVAL).await;
-                continue;
-            };
+            let (stream, from) = next_client(async || self.listener.accept().await).await;
             let service = Service {
                 handler: handler.clone(),
                 gate: Arc::clone(&self.gate),
