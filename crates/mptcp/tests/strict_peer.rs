@@ -106,6 +106,30 @@ fn signal_before_the_window_does_not_end_a_subflow() {
 }
 
 #[test]
+fn forged_segment_from_before_the_last_window_changes_nothing() {
+    let config = Config { recv_buffer: 100_000, paws: true, challenge_acks: true, ..Config::default() };
+    let mut pair = Pair::new(1, config, vec![PathModel::clean(5)]).keep_trace();
+    pair.to_write[CLIENT] = 300_000;
+    pair.connect();
+    pair.run_until(Instant::from_secs(5));
+    let mut forged = last_of_client(&pair);
+    forged.seq = forged.seq.wrapping_sub(200_000);
+    (forged.payload, forged.dss) = (Span::default(), None);
+    forged.signal = Some(MptcpSignal::Priority { backup: true, address_id: None });
+    forged.timestamps.as_mut().expect("timestamps are on").value += 1_000_000;
+    let now = pair.now;
+    pair.ends[SERVER].handle_segment(now, PathId(0), forged);
+    let answers: Vec<_> = core::iter::from_fn(|| pair.ends[SERVER].poll_transmit(now)).collect();
+    assert_eq!(answers.len(), 1, "it is challenged");
+    // A timestamp from the future would make PAWS drop all that follows.
+    pair.to_write[CLIENT] = 10_000;
+    pair.settle();
+    pair.run_until(Instant::from_secs(10));
+    assert_eq!(pair.read[SERVER], 310_000);
+    assert!(!pair.saw(SERVER, &Event::Priority(PathId(0), true)));
+}
+
+#[test]
 fn client_that_closes_before_it_is_answered_sends_a_data_fin() {
     let mut pair = pair();
     pair.tamper = Some(Box::new(|from, _, segment| from == CLIENT || segment.flags.has(Flags::SYN)));

@@ -12,7 +12,7 @@ use core::borrow::Borrow;
 use units::{Duration, Instant};
 use wire::{Dss, Flags, MptcpSignal, Payload, SackBlocks, Segment};
 
-/// How far beyond the receive buffer a sequence number may lie and still be taken for valid.
+/// A sequence number is valid up to this much more than the receive buffer away from the next one.
 const SEQUENCE_SLACK: u64 = 65_536;
 /// Largest round-trip time that a timestamp may measure, in milliseconds.
 const MAX_TIMESTAMP_RTT_MS: u64 = 60_000;
@@ -204,9 +204,10 @@ impl<P: Payload> Endpoint<P> {
             subflow.challenge(now);
             return None;
         }
-        subflow.on_heard(now);
-        let max_offset = subflow.receiver().next_offset() + self.config.recv_buffer + SEQUENCE_SLACK;
-        let offset = subflow.receive_offset(segment.seq).filter(|&offset| offset <= max_offset);
+        // A peer sends again what it has sent in its last window at most.
+        let next = subflow.receiver().next_offset();
+        let reach = self.config.recv_buffer + SEQUENCE_SLACK;
+        let offset = subflow.receive_offset(segment.seq).filter(|offset| offset.abs_diff(next) <= reach);
         // An acknowledgement from before the start of the subflow is old, not invalid.
         let ack = subflow.ack_offset(segment.ack).unwrap_or(0);
         let Some(offset) = offset.filter(|_| ack <= subflow.sender().next_offset()) else {
@@ -224,6 +225,7 @@ impl<P: Payload> Endpoint<P> {
             subflow.challenge(now);
             return None;
         }
+        subflow.on_heard(now);
         Some((offset, ack))
     }
 
