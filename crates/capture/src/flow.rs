@@ -172,6 +172,17 @@ impl Flow {
         self.reset |= flags.has(Flags::RST);
     }
 
+    /// True if the segment has data, or acknowledges data, beyond all earlier segments.
+    pub(crate) fn is_progress(&mut self, direction: usize, tcp: &Tcp<'_>) -> bool {
+        let (header, len) = (&tcp.header, u64::from(tcp.payload_len));
+        let stream = &mut self.streams[direction];
+        let has_data = len > 0 && Some(stream.position(header.seq()) + len) > stream.highest;
+        let opposite = &mut self.streams[1 - direction];
+        let acknowledges =
+            header.flags().has(Flags::ACK) && Some(opposite.position(header.ack())) > opposite.acknowledged;
+        has_data || acknowledges
+    }
+
     pub(crate) fn new(ends: [End; 2], opener: usize, now: Instant) -> Self {
         Self {
             ends,

@@ -87,15 +87,14 @@ pub(crate) fn tcp<'a>(frame: &Frame<'a>) -> Result<Tcp<'a>, Skipped> {
         _ => {}
     };
     let at = match frame.link_type {
-        ETHERNET => ethernet(bytes)?,
+        ETHERNET => behind_ethertype(bytes, 12)?,
         RAW | IPV4 | IPV6 => 0,
         other if RAW_OTHERS.contains(&other) => 0,
         // Address family numbers differ between systems; the IP header has its version.
         NULL | LOOP => 4,
         LINUX_SLL => {
             cooked(u16_at(bytes, 0)?);
-            internet(u16_at(bytes, 14)?)?;
-            16
+            behind_ethertype(bytes, 14)?
         }
         LINUX_SLL2 => {
             internet(u16_at(bytes, 0)?)?;
@@ -130,8 +129,8 @@ pub(crate) fn tcp<'a>(frame: &Frame<'a>) -> Result<Tcp<'a>, Skipped> {
     })
 }
 
-fn ethernet(bytes: &[u8]) -> Result<usize, Skipped> {
-    let mut at = 12;
+/// Start of the IP packet behind the ethertype at `at`, or behind the VLAN tags there.
+fn behind_ethertype(bytes: &[u8], mut at: usize) -> Result<usize, Skipped> {
     for _ in 0..=MAX_TAGS {
         let kind = u16_at(bytes, at)?;
         if !TYPE_VLAN.contains(&kind) {

@@ -157,8 +157,12 @@ impl Tracker {
         let flow = &mut self.flows[index];
         let point = Point { interface, index: tcp.index, direction: tcp.direction };
         if !flow.streams[direction].point.get_or_insert(point).is(point) {
-            flow.elsewhere += 1;
-            return;
+            if !flow.is_progress(direction, tcp) {
+                flow.elsewhere += 1;
+                return;
+            }
+            // The stream now takes another route.
+            flow.streams[direction].point = Some(point);
         }
         let options = options(tcp, &mut self.options);
         flow.last = flow.last.max(now);
@@ -202,6 +206,9 @@ impl Tracker {
             index
         } else {
             if self.flows.len() >= MAX_FLOWS {
+                // Later segments with these ports belong to the new connection.
+                self.keys.remove(&key);
+                self.cache[slot] = None;
                 return None;
             }
             // Without a SYN, the lower port is taken as the server's.
@@ -398,10 +405,12 @@ impl Tracker {
 
     /// Records the signals in a segment as events.
     fn push_events(&mut self, segment: &SubflowSegment<'_>, since_begin: Instant) {
-        let options = &segment.options;
-        let signal = options.signal.and_then(|signal| event::describe(&TcpOption::Signal(signal)));
-        let rec = options.rec.and_then(|option| event::describe(&TcpOption::Rec(option)));
-        for (option, detail) in [signal, rec].into_iter().flatten() {
+        if segment.options.signal.is_none() && segment.options.rec.is_none() {
+            return;
+        }
+        // A segment may have several, such as MP_FASTCLOSE and MP_TCPRST.
+        let options = segment.tcp.header.options().map_while(Result::ok);
+        for (option, detail) in options.filter_map(|option| event::describe(&option)) {
             if self.events.len() == MAX_EVENTS {
                 self.omitted.events += 1;
                 continue;

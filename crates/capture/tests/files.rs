@@ -185,6 +185,54 @@ fn conversation_is_analysed_correctly() {
     assert_eq!((summary.ended, summary.notes.len()), ("whole", 0));
 }
 
+/// The conversation, each packet written to the interfaces that `places` gives for its number.
+fn at_places(names: [&str; 2], places: impl Fn(usize) -> Vec<usize>) -> Summary {
+    let mut writer = Writer::new("test");
+    let interfaces = names.map(|name| writer.interface(name, "", 0));
+    for (i, packet) in conversation(false).iter().enumerate() {
+        let direction = if packet.down { Direction::Inbound } else { Direction::Outbound };
+        for place in places(i) {
+            writer.packet(interfaces[place], packet.at, direction, packet.bytes.len(), &packet.bytes);
+        }
+    }
+    read(&writer.into_bytes())
+}
+
+#[test]
+fn packets_on_two_interfaces_count_once() {
+    let once = at_places(["br0", "eth0"], |_| vec![0]);
+    for names in [["br0", "eth0"], ["", ""]] {
+        let twice = at_places(names, |_| vec![0, 1]);
+        let [connection] = &twice.connections[..] else { panic!("{:#?}", twice.connections) };
+        for (subflow, expected) in connection.subflows.iter().zip(&once.connections[0].subflows) {
+            assert_eq!(subflow.down, expected.down, "{names:?}");
+            assert!(subflow.seen_elsewhere > 8, "{names:?}");
+        }
+    }
+}
+
+#[test]
+fn stream_that_moves_to_another_interface_is_counted_on() {
+    let once = at_places(["eth0", "eth1"], |_| vec![0]);
+    let moved = at_places(["eth0", "eth1"], |i| vec![usize::from(i >= 10)]);
+    let bytes = |summary: &Summary| summary.connections[0].down.bytes;
+    assert_eq!((bytes(&moved), bytes(&once)), (10_000, 10_000));
+}
+
+#[test]
+fn every_signal_of_a_segment_is_an_event() {
+    let mut packets = conversation(false);
+    let last = packets.last_mut().unwrap();
+    // MP_TCPRST behind the segment's MP_PRIO and other options.
+    let end = 20 + usize::from(last.bytes[32] >> 4) * 4;
+    last.bytes.splice(end..end, [30, 4, 0x80, 3]);
+    last.bytes[32] += 1 << 4;
+    last.bytes[3] += 4;
+    let told = read(&pcapng(&packets));
+    let options: Vec<_> = told.events.iter().map(|event| event.option).collect();
+    assert_eq!(options, ["MP_PRIO", "MP_TCPRST"]);
+}
+
 #[test]
 fn reopened_subflow_keeps_the_name_of_its_path() {
     let mut packets = conversation(false);
@@ -261,9 +309,10 @@ fn every_link_type_gives_the_same_result() {
         let vlan = [&[2; 12], &[0x88, 0xa8, 0, 5, 0x81, 0x00, 0, 7][..], &ethertype].concat();
         // Neither outgoing nor incoming.
         let cooked = [&[0, 3, 0, 1, 0, 6][..], &[0; 8], &ethertype].concat();
+        let cooked_vlan = [&cooked[..14], &[0x81, 0x00, 0, 7], &ethertype].concat();
         let cooked2 = [&ethertype[..], &[0, 0, 0, 0, 0, 4, 0, 1, 3, 6], &[0; 8]].concat();
         let raw = if v6 { 229 } else { 228 };
-        let heads: [(u32, &[u8]); 8] = [
+        let heads: [(u32, &[u8]); 9] = [
             (1, &ethernet),
             (1, &vlan),
             (raw, &[]),
@@ -271,6 +320,7 @@ fn every_link_type_gives_the_same_result() {
             (0, &[2, 0, 0, 0]),
             (108, &[0, 0, 0, 30]),
             (113, &cooked),
+            (113, &cooked_vlan),
             (276, &cooked2),
         ];
         for (link_type, head) in heads {
@@ -459,6 +509,22 @@ fn floods_fill_bounded_tables_and_are_reported() {
         "10 events beyond the first 2000, left out",
     ];
     assert_eq!(told.notes, expected);
+}
+
+#[test]
+fn ports_reused_beyond_the_limit_add_nothing_to_the_earlier_connection() {
+    let mut flood: Vec<Packet> = (0..50_000).map(|i| syn(i, 5000, None, Flags::SYN)).collect();
+    let again = |seq: u32, flags: Flags, len: u32| {
+        let mut segment: Segment<Span> = Segment::new((5000, 443), seq, 1, flags, 1000);
+        segment.payload = Span::new(0, len);
+        let server = Ipv4Addr::new(192, 0, 2, 1).into();
+        let bytes = capture::packet(Ipv4Addr::from(7).into(), server, &segment, usize::MAX).unwrap();
+        Packet { at: Instant::ZERO, subflow: 0, down: false, bytes }
+    };
+    flood.extend([again(9000, Flags::SYN, 0), again(9001, Flags::ACK, 100)]);
+    let told = read(&pcap(MAGICS[1], 101, &flood, 200, &[]));
+    assert!(told.notes.iter().any(|note| note.starts_with("2 segments of flows beyond the first 50000")));
+    assert!(told.tcp.iter().all(|flow| flow.up_bytes + flow.down_bytes == 0));
 }
 
 #[test]

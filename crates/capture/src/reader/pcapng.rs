@@ -199,11 +199,16 @@ impl Section {
                 _ => {}
             }
         }
-        let name = if name.is_empty() { description } else { name };
-        let index = names.iter().position(|known| known == name).unwrap_or_else(|| {
+        let name = match (name, description, self.interfaces.len()) {
+            // Unnamed interfaces of a section are different ones.
+            ("", "", number @ 1..) => format!("interface {number}"),
+            ("", description, _) => description.to_owned(),
+            (name, ..) => name.to_owned(),
+        };
+        let index = names.iter().position(|known| *known == name).unwrap_or_else(|| {
             // The last interface stands for all beyond the limit.
             if names.len() < MAX_INTERFACES {
-                names.push(name.to_owned());
+                names.push(name);
             }
             names.len() - 1
         });

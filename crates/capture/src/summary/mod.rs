@@ -23,7 +23,8 @@ pub struct Summary {
     pub format: &'static str,
     /// Bytes read.
     pub file_bytes: u64,
-    /// Names of the interfaces; empty for unnamed ones.
+    /// Names of the interfaces. The first one of a section without a name has an empty one, others
+    /// have their number.
     pub interfaces: Vec<String>,
     /// `whole`, `cut` (within a record) or `damaged`.
     pub ended: &'static str,
