@@ -18,6 +18,7 @@ use std::io;
 use std::ops::Deref;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -95,6 +96,9 @@ struct Database {
     /// Number of this boot in the table `boots`.
     boot: i64,
     writer: Mutex<Connection>,
+    /// Row of the latest session that this process has stored. SQLite would give the row of a deleted
+    /// session to a new one, which a deletion under way would then delete.
+    last_row: AtomicI64,
     readers: Mutex<Vec<Connection>>,
 }
 
@@ -199,7 +203,7 @@ impl Store {
         let boot = retention::boot_number(&writer, boot, now)?;
         let readers = (0..IDLE_READERS).map(|_| open_reader(path)).collect::<Result<_, _>>()?;
         let (path, writer, readers) = (path.to_owned(), Mutex::new(writer), Mutex::new(readers));
-        Ok(Self(Arc::new(Database { path, boot, writer, readers })))
+        Ok(Self(Arc::new(Database { path, boot, writer, last_row: AtomicI64::new(0), readers })))
     }
 
     /// Limits the size of the database in bytes: a record beyond it is refused as [`StoreError::Full`].
@@ -227,8 +231,9 @@ impl Store {
         let connection = self.writer();
         let summary = serde_json::to_string(&record.summary()).map_err(broken)?;
         let added = connection.execute(
-            "INSERT INTO sessions (id, started_at, label, summary, document, received_s, boot)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+            "INSERT INTO sessions (id, started_at, label, summary, document, received_s, boot, rowid)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7,
+                     1 + max(?8, ifnull((SELECT max(rowid) FROM sessions), 0)))
              ON CONFLICT (id) DO NOTHING",
             params![
                 record.id,
@@ -237,10 +242,12 @@ impl Store {
                 summary,
                 document,
                 uptime_s,
-                self.0.boot
+                self.0.boot,
+                self.0.last_row.load(Ordering::Relaxed)
             ],
         )?;
         if added == 1 {
+            self.0.last_row.store(connection.last_insert_rowid(), Ordering::Relaxed);
             return Ok(Kept::New);
         }
         let known: String =
@@ -340,8 +347,8 @@ impl Store {
         bytes_in_use(&*self.reader()?)
     }
 
-    /// Deletes the selected rows and returns them. The selection is part of the transaction: a new
-    /// session may take the row of a deleted one.
+    /// Deletes the selected rows and returns them. The selection is part of the transaction: another
+    /// process may have deleted a session and stored a new one in its row.
     fn delete_batch(
         &self,
         select: impl FnOnce(&Connection) -> Result<Vec<i64>, StoreError>,

@@ -306,6 +306,20 @@ mod tests {
     }
 
     #[test]
+    fn row_of_a_deleted_session_is_not_used_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open_in_boot(&folder.path().join("s.db"), "boot", at(TODAY_S, 7_200)).unwrap();
+        let row_of = |id: &str| -> i64 {
+            keep(&store, id, 7_200);
+            let query = "SELECT rowid FROM sessions WHERE id = ?1";
+            store.reader().unwrap().query_row(query, [id], |row| row.get(0)).unwrap()
+        };
+        let first = row_of("session-first");
+        assert!(store.delete("session-first").unwrap());
+        assert!(row_of("session-second") > first);
+    }
+
+    #[test]
     fn sessions_are_deleted_at_their_age_across_boots() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("s.db");
