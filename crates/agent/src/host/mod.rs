@@ -157,8 +157,10 @@ fn first_match(rules: &[InterfaceRule], name: &str) -> Option<usize> {
     rules.iter().position(|rule| rule.matches(name))
 }
 
+/// Whether both are one entry of the kernel. It may hold an IPv4 address with several prefix lengths,
+/// for instance while a DHCP client changes the netmask.
 fn is_same_address(one: &Address, other: &Address) -> bool {
-    one.index == other.index && one.address == other.address
+    (one.index, one.address, one.prefix) == (other.index, other.address, other.prefix)
 }
 
 /// Local address of subflows: a preferred address before a deprecated one (RFC 4862), then the

@@ -127,6 +127,23 @@ fn deprecated_address_gives_way_to_a_preferred_one() {
 }
 
 #[test]
+fn address_survives_a_change_of_its_netmask() {
+    let rules = [rule("wlan0")];
+    let mut host = Host::new(&rules);
+    let before = address(2, "10.0.0.5", false);
+    let after = Address { prefix: 16, ..before };
+    host.set(vec![link(2, "wlan0", true)], vec![before]);
+    host.apply(Change::Address(after));
+    host.apply(Change::AddressGone(before));
+    host.update_managed(Instant::ZERO, &rules);
+    assert_eq!(host.managed()[0].addresses, [Some(ip("10.0.0.5")), None]);
+    host.apply(Change::Address(after));
+    host.apply(Change::AddressGone(after));
+    host.update_managed(Instant::ZERO, &rules);
+    assert_eq!(host.managed()[0].addresses, [None, None]);
+}
+
+#[test]
 fn new_interface_takes_the_place_of_an_absent_one_of_its_pattern() {
     let rules = [rule("enx*"), rule("wlan*"), rule("lte0")];
     let mut host = Host::new(&rules);
