@@ -36,6 +36,9 @@ kind = "cbr"
 rate = "2Mbps"
 "#;
 
+/// The directions of the path `lte` of `VALID`.
+const LTE_DIRECTIONS: &str = "down = { rate = \"50Mbps\", delay = \"50ms\", queue = \"1MB\" }\nup = { trace = \"good.csv\", delay = \"50ms\" }";
+
 const VIDEO: &str = "{\"segment_duration_ms\": 2000,\n \"bitrates_kbps\": [1000, 2500, 5000],\n \
                      \"segment_sizes_bits\": [[1900000, 5000000, 9900000], [2100000, 4900000, 9800000]]}";
 
@@ -46,6 +49,8 @@ fn files(path: &str) -> Result<String, String> {
         "rate.csv" => Ok("time,throughput\n1,25\n2,24\n".to_owned()),
         "twice.csv" => Ok("time,mbps\n1,25\n2,24\n1,23\n".to_owned()),
         "bad.csv" => Ok("second,bytes\n2,fast\n3,1000000\n".to_owned()),
+        "sums.csv" => Ok("time_s,down_mbps,sum_mbps\n0,8,9\n1,9,10\n".to_owned()),
+        "no_upload.csv" => Ok("time_s,dl_mbps,ul_mbps\n0,8,0\n1,9,0\n".to_owned()),
         "good.json" => Ok(VIDEO.to_owned()),
         "bad.json" => Ok(VIDEO.replace("2500,", "900,")),
         "empty.csv" => Ok(String::new()),
@@ -254,6 +259,33 @@ fn problem_in_trace_names_trace_and_reference() {
     assert_eq!((d.file.as_str(), d.line), ("scenarios/bad.csv", 2));
     let reference = d.referenced_at.as_ref().unwrap();
     assert_eq!((reference.file.as_str(), reference.line, reference.column), ("scenarios/first.toml", 23, 16));
+}
+
+#[test]
+fn problem_of_the_upload_column_is_reported_without_up() {
+    for file in ["sums.csv", "no_upload.csv"] {
+        let path = |directions: &str| VALID.replace(LTE_DIRECTIONS, directions);
+        let found = parse(&path(&format!("down = {{ trace = \"{file}\" }}"))).unwrap_err();
+        let [d] = found.as_slice() else { panic!("one problem: {found:?}") };
+        assert_eq!(d.file, format!("scenarios/{file}"));
+        let hint = d.hint.as_deref().unwrap();
+        assert!(hint.contains("give the path an `up`, or the trace a `column`"), "{hint}");
+        for valid in [
+            format!("down = {{ trace = \"{file}\" }}\nup = {{ rate = \"1Mbps\" }}"),
+            format!("down = {{ trace = {{ file = \"{file}\", column = 2 }} }}"),
+        ] {
+            parse(&path(&valid)).unwrap_or_else(|found| panic!("{found:?}"));
+        }
+    }
+}
+
+#[test]
+fn problem_of_both_columns_is_reported_once() {
+    for file in ["bad.csv", "absent.csv", "pairs.csv"] {
+        let found =
+            parse(&VALID.replace(LTE_DIRECTIONS, &format!("down = {{ trace = \"{file}\" }}"))).unwrap_err();
+        assert_eq!(found.len(), 1, "{found:?}");
+    }
 }
 
 #[test]

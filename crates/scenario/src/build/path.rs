@@ -92,10 +92,9 @@ impl Builder<'_, '_> {
         let up = if fields.given("up") {
             hop(self, "up", false)
         } else {
-            // The problems of `down` are already reported.
-            let before = self.problems.found.len();
+            let reported = self.problems.found.len();
             let up = hop(self, "down", false);
-            self.problems.found.truncate(before);
+            self.keep_new_problems_of_up(reported);
             up
         };
         let path = PathSpec {
@@ -113,6 +112,24 @@ impl Builder<'_, '_> {
             name,
         };
         (path, models)
+    }
+
+    /// Drops problems after the first `reported` ones that repeat one of those, and adds a hint to the
+    /// others. They belong to the uplink of a path without `up`, which reads the trace of `down`.
+    fn keep_new_problems_of_up(&mut self, reported: usize) {
+        let found = &mut self.problems.found;
+        let mut new = found.split_off(reported);
+        new.retain(|one| {
+            !found.iter().any(|other| (&other.file, &other.message) == (&one.file, &one.message))
+        });
+        for problem in &mut new {
+            let given = problem.hint.take().map_or_else(String::new, |hint| format!("{hint}; "));
+            problem.hint(format!(
+                "{given}without `up` the uplink follows the same file: give the path an `up`, or the trace a \
+                 `column` for both directions"
+            ));
+        }
+        found.append(&mut new);
     }
 
     fn check_times(&mut self, fields: &Fields, duration: Duration) {
