@@ -13,4 +13,4 @@ mod sidx;
 mod template;
 
 pub use mpd::{MpdError, Presentation};
-pub use segments::{Address, Missing, Representation};
+pub use segments::{Address, Missing, Representation, Segment};

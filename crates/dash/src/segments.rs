@@ -38,6 +38,19 @@ pub struct Representation {
     pub frame_rate: Option<f64>,
     /// One part per period.
     pub(crate) parts: Vec<Part>,
+    /// Maximum number of segments from an index or a cut file.
+    pub(crate) max_segments: usize,
+}
+
+/// Properties of a segment that need no address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Segment {
+    /// Playback length.
+    pub length: Duration,
+    /// Bitrate in the segment's period.
+    pub bandwidth: Bitrate,
+    /// First and last byte, both inclusive; `None` for a whole resource.
+    pub range: Option<(u64, u64)>,
 }
 
 /// Segments of a representation in one period.
@@ -95,11 +108,15 @@ impl Representation {
     /// Reads the missing index.
     ///
     /// # Errors
-    /// The problem, if the bytes are not a valid index.
+    /// The problem, if the bytes are not a valid index, or have too many segments.
     pub fn index(&mut self, bytes: &[u8]) -> Result<(), String> {
         for part in &mut self.parts {
             let Source::Index { file } = &part.source else { continue };
             let references = sidx::parse(bytes, file.range.map_or(0, |(from, _)| from))?;
+            if references.len() > self.max_segments {
+                let (most, found) = (self.max_segments, references.len());
+                return Err(format!("expected at most {most} segments of each bitrate, found {found}"));
+            }
             part.lengths = references.iter().map(|reference| reference.duration).collect();
             let entries = references.iter().map(|reference| (String::new(), Some(reference.range))).collect();
             part.source = Source::List { base: file.url.clone(), entries };
@@ -116,8 +133,8 @@ impl Representation {
         for part in &mut self.parts {
             let Source::File { url, duration } = &part.source else { continue };
             let count = duration.as_nanos().div_ceil(FILE_SEGMENT_DURATION.as_nanos());
-            if count == 0 || count > MAX_SEGMENTS as u64 {
-                let most = FILE_SEGMENT_DURATION * MAX_SEGMENTS as u64;
+            if count == 0 || count > self.max_segments as u64 {
+                let most = FILE_SEGMENT_DURATION * self.max_segments as u64;
                 return Err(format!("expected a length above zero, of at most {most}, found {duration}"));
             }
             if size < count {
@@ -150,6 +167,19 @@ impl Representation {
     /// Playback length of each segment.
     pub fn lengths(&self) -> impl Iterator<Item = Duration> {
         self.parts.iter().flat_map(|part| part.lengths.iter().copied())
+    }
+
+    /// All segments, in linear time.
+    pub fn segments(&self) -> impl Iterator<Item = Segment> {
+        self.parts.iter().flat_map(|part| {
+            part.lengths.iter().enumerate().map(|(index, length)| {
+                let range = match &part.source {
+                    Source::List { entries, .. } => entries.get(index).and_then(|(_, range)| *range),
+                    _ => None,
+                };
+                Segment { length: *length, bandwidth: part.bandwidth, range }
+            })
+        })
     }
 
     /// Bitrate in the period of a segment, counted from 0; `None` beyond the last.

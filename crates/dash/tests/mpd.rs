@@ -377,3 +377,61 @@ fn addresses_of_a_manifest_have_a_limit_in_sum() {
         assert!(error.ends_with("expected addresses of at most 64 MiB in all"), "{error}");
     }
 }
+
+/// An index of version 0 and timescale 1, of segments of one byte and one second.
+fn sidx(count: u16) -> Vec<u8> {
+    let mut bytes = (32 + 12 * u32::from(count)).to_be_bytes().to_vec();
+    bytes.extend(b"sidx\0\0\0\0\0\0\0\x01\0\0\0\x01\0\0\0\0\0\0\0\0\0\0");
+    bytes.extend(count.to_be_bytes());
+    bytes.extend(b"\0\0\0\x01\0\0\0\x01\x90\0\0\0".repeat(count.into()));
+    bytes
+}
+
+#[test]
+fn segments_of_files_have_a_limit_in_sum() {
+    let files = |count: u64, inner: &str| {
+        let one = |rate| format!("<Representation bandwidth=\"{rate}\">{inner}</Representation>");
+        let set: String = (1..=count).map(one).collect();
+        read(&mpd(&set).replace("PT10S", "PT200000S")).unwrap()
+    };
+    let index = "<SegmentBase indexRange=\"0-99\"/>";
+    assert!(files(15, index).representations[14].index(&sidx(60_000)).is_ok());
+    let error = files(250, index).representations[249].index(&sidx(60_000)).unwrap_err();
+    assert_eq!(error, "expected at most 4000 segments of each bitrate, found 60000");
+    assert!(files(10, "").representations[9].cut(u64::MAX).is_ok());
+    let error = files(250, "").representations[249].cut(u64::MAX).unwrap_err();
+    assert_eq!(error, "expected a length above zero, of at most 8000s, found 200000s");
+}
+
+#[test]
+fn entries_of_inherited_lists_have_a_limit_in_sum() {
+    let lists = |count: usize| {
+        let set = format!(
+            "<SegmentList duration=\"10\">{}</SegmentList>{}",
+            "<SegmentURL/>".repeat(90_000),
+            (1..=count).map(|rate| format!("<Representation bandwidth=\"{rate}\"/>")).collect::<String>()
+        );
+        read(&mpd(&set))
+    };
+    assert_eq!(addresses(&lists(11).unwrap(), 10).len(), 1);
+    let error = lists(12).unwrap_err();
+    assert!(error.ends_with("expected at most 1000000 list entries in all"), "{error}");
+}
+
+#[test]
+fn segments_are_those_of_every_period() {
+    let read = read(&mpd("<Representation bandwidth=\"900\"><SegmentList duration=\"5\">\
+         <SegmentURL mediaRange=\"100-199\"/><SegmentURL media=\"two.mp4\"/></SegmentList></Representation>"))
+    .unwrap();
+    let ranges: Vec<_> = read.representations[0].segments().map(|segment| segment.range).collect();
+    assert_eq!(ranges, [Some((100, 199)), None]);
+    let read = self::read(&named_periods(&[
+        ("duration=\"PT2S\"", [("a", 100), ("b", 200)]),
+        ("duration=\"PT1S\"", [("c", 90), ("d", 250)]),
+    ]))
+    .unwrap();
+    let segments = read.representations[1].segments();
+    let found: Vec<(u64, u64)> =
+        segments.map(|segment| (segment.length.as_millis(), segment.bandwidth.as_bps())).collect();
+    assert_eq!(found, [(1_000, 200), (1_000, 200), (1_000, 250)]);
+}

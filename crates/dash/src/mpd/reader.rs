@@ -19,13 +19,20 @@ const MAX_ADDRESS_BYTES: usize = 64 << 20;
 pub(super) struct Reader {
     /// Number of segments left until [`MAX_TOTAL_SEGMENTS`].
     remaining: usize,
+    /// Number of list entries left until [`MAX_TOTAL_SEGMENTS`]. A list may have more entries than its
+    /// period has segments.
+    list_entries: usize,
     /// Bytes left until [`MAX_ADDRESS_BYTES`].
     address_bytes: usize,
 }
 
 impl Reader {
     pub(super) fn new() -> Self {
-        Self { remaining: MAX_TOTAL_SEGMENTS, address_bytes: MAX_ADDRESS_BYTES }
+        Self {
+            remaining: MAX_TOTAL_SEGMENTS,
+            list_entries: MAX_TOTAL_SEGMENTS,
+            address_bytes: MAX_ADDRESS_BYTES,
+        }
     }
 
     pub(super) fn presentation<'a, 'i>(
@@ -36,7 +43,7 @@ impl Reader {
         check_root(root)?;
         let total = read_duration(root, "mediaPresentationDuration")?;
         let base = resolve(root, base.cloned())?;
-        let representations = self.periods(root, base.as_ref(), total)?;
+        let mut representations = self.periods(root, base.as_ref(), total)?;
         if representations.is_empty() {
             return Err((root, "expected a period with video".to_owned()));
         }
@@ -46,6 +53,11 @@ impl Reader {
                 "expected segment lists or templates: several periods of single files are not supported"
                     .to_owned(),
             ));
+        }
+        // All have the same number of segments, so each gets an equal share of the total.
+        let share = MAX_TOTAL_SEGMENTS / representations.len();
+        for representation in &mut representations {
+            representation.max_segments = share.min(MAX_SEGMENTS);
         }
         let title = root
             .descendants()
@@ -164,6 +176,7 @@ impl Reader {
             pixels: pixels("width").zip(pixels("height")),
             frame_rate: own("frameRate").and_then(frame_rate),
             parts: Vec::new(),
+            max_segments: MAX_SEGMENTS,
         };
         // Innermost element first: it overrides the outer ones.
         let levels = |name: &'static str| -> Vec<Node<'a, 'i>> {
@@ -232,6 +245,9 @@ impl Reader {
             if entries.len() == MAX_SEGMENTS {
                 return Err((node, format!("expected at most {MAX_SEGMENTS} segments")));
             }
+            self.list_entries = self.list_entries.checked_sub(1).ok_or_else(|| {
+                (node, format!("expected at most {MAX_TOTAL_SEGMENTS} list entries in all"))
+            })?;
             let media = node.attribute("media").unwrap_or_default();
             join(node, &base, media)?;
             entries.push((media.to_owned(), range(node, "mediaRange")?));
@@ -244,6 +260,7 @@ impl Reader {
         entries.drain(..usize::try_from(skipped).map_or(entries.len(), |skipped| skipped.min(entries.len())));
         times.truncate(entries.len());
         entries.truncate(times.len());
+        entries.shrink_to_fit();
         if entries.is_empty() {
             return Err((info.node(), "expected a `SegmentURL` of a segment in the period".to_owned()));
         }
