@@ -20,8 +20,11 @@ const END_TIMEOUT: Duration = Duration::from_secs(2);
 /// A table of the family `inet` that vanishes when this value is dropped, or this process ends.
 #[derive(Debug)]
 pub struct HeldTable {
+    name: String,
     child: Child,
     input: Option<ChildStdin>,
+    /// Lines that `nft` prints.
+    answers: Receiver<String>,
 }
 
 impl HeldTable {
@@ -29,32 +32,51 @@ impl HeldTable {
     /// semicolon.
     ///
     /// # Errors
-    /// Fails when `nft` is missing or too old, another process holds a table of this name, the
-    /// kernel lacks a feature, or without CAP_NET_ADMIN.
+    /// Fails when `nft` is missing, too old or does not answer, another process holds a table of this
+    /// name, the kernel lacks a feature, or without CAP_NET_ADMIN.
     pub fn add(name: &str, content: &str) -> Result<Self, Error> {
+        let no_pipe = |error| Error::system("create a pipe", error);
+        let (lines, output) = std::io::pipe().map_err(no_pipe)?;
         let mut child = Command::new("nft")
             .arg("-i")
             .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
+            // One pipe keeps an error before the list that follows it.
+            .stdout(output.try_clone().map_err(no_pipe)?)
+            .stderr(output)
             // A Ctrl-C on the terminal must not end it before its owner.
             .process_group(0)
             .spawn()
             .map_err(cannot_run)?;
         let (tx, answers) = channel();
-        forward(child.stdout.take(), &tx);
-        forward(child.stderr.take(), &tx);
-        let mut table = Self { input: child.stdin.take(), child };
-        let commands = format!("table inet {name} {{ flags owner; {content} }}\nlist tables inet\n");
-        let doing = || format!("add the nftables table {name}");
-        if let Some(input) = &mut table.input {
-            input
-                .write_all(commands.as_bytes())
-                .and_then(|()| input.flush())
-                .map_err(|error| Error::system(doing(), error))?;
-        }
-        await_answer(name, &answers)?;
+        forward(lines, tx);
+        let mut table = Self { name: name.to_owned(), input: child.stdin.take(), child, answers };
+        table.execute("add", &format!("table inet {name} {{ flags owner; {content} }}"))?;
         Ok(table)
+    }
+
+    /// Leaves new connections to `chains` of the table as they are. The rules stay behind a first one
+    /// that ends the chain: without any, the kernel would stop to translate open connections.
+    ///
+    /// # Errors
+    /// Fails when `nft` has ended or does not answer.
+    pub fn pass_new_connections(&mut self, chains: &[&str]) -> Result<(), Error> {
+        let name = &self.name;
+        let commands: Vec<_> =
+            chains.iter().map(|chain| format!("insert rule inet {name} {chain} return")).collect();
+        self.execute("change", &commands.join("\n"))
+    }
+
+    /// Has `nft` execute commands, each on a line, that `verb` this table.
+    fn execute(&mut self, verb: &str, commands: &str) -> Result<(), Error> {
+        let doing = format!("{verb} the nftables table {}", self.name);
+        if let Some(input) = &mut self.input {
+            // The list shows that the commands before it were executed.
+            input
+                .write_all(format!("{commands}\nlist tables inet\n").as_bytes())
+                .and_then(|()| input.flush())
+                .map_err(|error| Error::system(doing.clone(), error))?;
+        }
+        await_answer(&self.name, doing, &self.answers)
     }
 
     /// True while the table exists.
@@ -76,13 +98,9 @@ impl Drop for HeldTable {
 }
 
 /// Waits until the list of tables contains the table, or for an error.
-fn await_answer(name: &str, answers: &Receiver<String>) -> Result<(), Error> {
+fn await_answer(name: &str, doing: String, answers: &Receiver<String>) -> Result<(), Error> {
     let end = Instant::now() + ANSWER_TIMEOUT;
     let present = format!("table inet {name}");
-    let lacks = |cause: &str, hint: &str| {
-        let what = format!("cannot add the nftables table {name}: {cause}");
-        Err(Error::Lacks { what, hint: hint.to_owned() })
-    };
     loop {
         let left = end.saturating_duration_since(Instant::now());
         match answers.recv_timeout(left) {
@@ -90,10 +108,11 @@ fn await_answer(name: &str, answers: &Receiver<String>) -> Result<(), Error> {
             Ok(line) if line.contains("Error:") => {
                 let cause = line.split("Error:").last().unwrap_or_default().trim();
                 let hint = "nftables 1.0.2 and Linux 5.12 or later, with nf_tables, NAT and fib";
-                return lacks(cause, hint);
+                return Err(Error::Lacks { what: format!("cannot {doing}: {cause}"), hint: hint.to_owned() });
             }
             Ok(_) => {}
-            Err(_) => return lacks("no answer from nft", "`nft -i` must work on this machine"),
+            // It may have been ended, or is slow because the machine is busy: a later attempt may succeed.
+            Err(_) => return Err(Error::system(doing, std::io::Error::other("no answer from `nft -i`"))),
         }
     }
 }
@@ -118,9 +137,7 @@ pub fn list(name: &str) -> Result<Option<String>, Error> {
 }
 
 /// Sends each line to `tx` from a thread of its own.
-fn forward(output: Option<impl Read + Send + 'static>, tx: &Sender<String>) {
-    let Some(output) = output else { return };
-    let tx = tx.clone();
+fn forward(output: impl Read + Send + 'static, tx: Sender<String>) {
     thread::spawn(move || {
         // Reading to the end keeps the pipe from filling up.
         for line in BufReader::new(output).lines().map_while(Result::ok) {

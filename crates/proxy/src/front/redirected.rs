@@ -38,6 +38,11 @@ pub struct Rules {
 }
 
 impl Rules {
+    /// Names of the table's chains.
+    pub fn chains(&self) -> &'static [&'static str] {
+        if self.forward.is_empty() { &["output"] } else { &["output", "prerouting"] }
+    }
+
     /// Chains of the table, in nft(8) syntax and one line.
     pub fn to_chains(&self) -> String {
         let output = format!(
@@ -74,6 +79,9 @@ impl Rules {
         let family = |ip: bool| if ip { "ip" } else { "ip6" };
         let mut rules = vec![
             "meta l4proto != tcp return".to_owned(),
+            // Without connection tracking before these rules, a later segment of an open connection
+            // begins a connection for NAT.
+            "tcp flags & (fin|syn|rst|ack) != syn return".to_owned(),
             "fib daddr type local return".to_owned(),
             format!(
                 "{} daddr {} tcp dport {} return",

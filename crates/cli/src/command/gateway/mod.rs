@@ -223,15 +223,21 @@ impl Parts {
         })
     }
 
-    /// Ends the redirection, then the connections, then the agent.
+    /// Ends the redirection of new connections, then the open ones, then the agent.
     fn stop(mut self) -> Result<(), Failure> {
-        self.redirection = None;
+        if let Some(redirection) = &mut self.redirection
+            && let Err(error) = redirection.end_new()
+        {
+            warn!("open connections are cut: {error}");
+            self.redirection = None;
+        }
         info!("connections are direct again; waiting for open ones to end");
         if let Some(proxy) = self.proxy.take()
             && !proxy.drain()
         {
             warn!("some connections were cut");
         }
+        self.redirection = None;
         self.stop_agent()
     }
 

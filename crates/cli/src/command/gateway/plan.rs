@@ -40,7 +40,7 @@ pub(super) struct Plan {
     pub(super) agent: agent::config::Config,
     pub(super) proxy: proxy::Config,
     /// Chains of the nftables table.
-    pub(super) rules: String,
+    pub(super) rules: Rules,
     pub(super) upstream: SocketAddr,
     /// Addresses at which the clients behind `--forward` reach the proxy.
     pub(super) forward: Vec<SocketAddr>,
@@ -85,7 +85,7 @@ impl Plan {
             exclude: arguments.exclude.clone(),
             ipv6,
         };
-        Ok(Self { agent, proxy, rules: rules.to_chains(), upstream, forward })
+        Ok(Self { agent, proxy, rules, upstream, forward })
     }
 }
 

@@ -1,10 +1,12 @@
 //! The redirection of connections to the gateway's proxy, which a program `nft` holds.
 //!
 //! If that program ends, connections are direct until another one holds the rules. A thread starts it:
-//! `nft` may take seconds, in which the gateway has to answer signals and its watchdog.
+//! `nft` may take seconds, in which the gateway has to answer signals and its watchdog. Redirected
+//! connections need the table to their end.
 
 use linux::Error;
 use linux::nft::HeldTable;
+use proxy::front::redirected::Rules;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use tracing::{debug, info, warn};
@@ -15,8 +17,7 @@ pub(super) const TABLE: &str = "tandem_gateway";
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
 pub(super) struct Redirection {
-    /// Chains of the table.
-    rules: String,
+    rules: Rules,
     state: State,
 }
 
@@ -34,9 +35,15 @@ enum State {
 }
 
 impl Redirection {
-    pub(super) fn begin(rules: String) -> Result<Self, Error> {
-        let state = State::Held(HeldTable::add(TABLE, &rules)?);
+    pub(super) fn begin(rules: Rules) -> Result<Self, Error> {
+        let state = State::Held(HeldTable::add(TABLE, &rules.to_chains())?);
         Ok(Self { rules, state })
+    }
+
+    /// Redirects no new connections.
+    pub(super) fn end_new(&mut self) -> Result<(), Error> {
+        let State::Held(table) = &mut self.state else { return Ok(()) };
+        table.pass_new_connections(self.rules.chains())
     }
 
     /// Redirects again if the table is gone. Returns at once.
@@ -52,7 +59,7 @@ impl Redirection {
                 }
             }
             State::Lost { next_attempt, has_failed } if Instant::now() >= next_attempt => {
-                let rules = self.rules.clone();
+                let rules = self.rules.to_chains();
                 match thread::Builder::new().spawn(move || HeldTable::add(TABLE, &rules)) {
                     Ok(attempt) => State::Adding { attempt, has_failed },
                     Err(error) => State::after_failure(has_failed, &error.to_string()),

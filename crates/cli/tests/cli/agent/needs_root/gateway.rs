@@ -4,7 +4,7 @@ use super::testnet::{Agent, SERVER, Testnet, ip, until, with_testnet};
 use linux::Error;
 use linux::namespace::Namespace;
 use linux::route::{Route, RouteEntry};
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Command, Stdio};
 use std::thread;
@@ -199,6 +199,66 @@ fn down_signals_only_the_holder_of_the_lock_and_a_unit_leaves_it_running() {
         assert_eq!(running.wait().0, Some(0));
         assert!(!file.exists());
         run(&["down", "--only-undo"]).map(|_| ())
+    });
+}
+
+/// Server that tells each client its address and echoes what it sends.
+fn serve_echo(net: &Testnet) -> Result<SocketAddr, Error> {
+    let listener = net
+        .server
+        .run(|| Ok::<_, Error>(TcpListener::bind((ip(SERVER), 0)).expect("the address is there")))?;
+    let at = listener.local_addr().expect("it has one");
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            thread::spawn(move || {
+                let from = stream.peer_addr().expect("it is connected").ip();
+                _ = writeln!(stream, "{from}");
+                _ = std::io::copy(&mut stream.try_clone().expect("a descriptor"), &mut stream);
+            });
+        }
+    });
+    Ok(at)
+}
+
+/// Connects from the device; returns the connection and the address that the server saw.
+fn connect(net: &Testnet, at: SocketAddr) -> Result<(BufReader<TcpStream>, String), Error> {
+    let stream = net.device.run(|| Ok::<_, Error>(TcpStream::connect(at).expect("the server answers")))?;
+    stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a socket");
+    let mut stream = BufReader::new(stream);
+    let mut line = String::new();
+    stream.read_line(&mut line).expect("the address");
+    Ok((stream, line.trim().to_owned()))
+}
+
+/// Sends a line, and expects it back.
+fn exchange(stream: &mut BufReader<TcpStream>, when: &str) {
+    let mut line = String::new();
+    let sent = writeln!(stream.get_mut(), "{when}").and_then(|()| stream.read_line(&mut line));
+    assert!(sent.is_ok() && line.trim() == when, "{when}: {sent:?}");
+}
+
+#[test]
+#[ignore = "needs root"]
+fn connections_outlast_the_start_of_the_gateway_and_finish_at_its_end() {
+    with_testnet(|net| {
+        let (_proxy, _) = serve(net)?;
+        let at = serve_echo(net)?;
+        let (mut earlier, from) = connect(net, at)?;
+        assert_eq!(from, "10.1.0.2", "direct");
+        let running = up(net, &[])?;
+        exchange(&mut earlier, "open before the start");
+        let (mut redirected, from) = connect(net, at)?;
+        assert_eq!(from, SERVER, "the proxy connects");
+        running.signal("-TERM");
+        until("new connections are direct", || Ok(connect(net, at)?.1 == "10.1.0.2"))?;
+        exchange(&mut redirected, "open at the end");
+        exchange(&mut earlier, "open before the start");
+        drop(redirected);
+        let log = super::testnet::stop(running);
+        assert!(!log.contains("cut"), "{log}");
+        exchange(&mut earlier, "after the end");
+        assert!(!settings(net)[0].contains("redirect"));
+        Ok(())
     });
 }
 
