@@ -14,7 +14,7 @@ use crate::service::{ServiceManager, directory};
 use crate::signals;
 use crate::tls_files;
 use crate::unit::{self, Unit};
-use agent::daemon::{Options, Signals};
+use agent::daemon::{Lifecycle, Options, Signals};
 use linux::nft;
 use linux::pid_file::PidFile;
 use linux::unix_socket::{self, BindError};
@@ -144,6 +144,8 @@ struct Parts {
     proxy: Option<proxy::Proxy>,
     agent: Option<JoinHandle<Result<(), agent::Error>>>,
     stop_agent: Arc<AtomicBool>,
+    /// The agent's event loop has run since the last report to the watchdog.
+    agent_ran: Arc<AtomicBool>,
     redirection: Option<Redirection>,
 }
 
@@ -156,17 +158,25 @@ impl Parts {
         let stop_agent = Arc::new(AtomicBool::new(false));
         let options = Options { dry_run: false, state: state(), socket: runtime().join("agent.sock") };
         let (stop_flag, socket) = (Arc::clone(&stop_agent), options.socket.clone());
+        let agent_ran = Arc::new(AtomicBool::new(false));
+        let ran = Arc::clone(&agent_ran);
         let agent = thread::spawn(move || {
             let config = plan.agent;
             let read = || Ok(config.clone());
             let reload = AtomicBool::new(false);
+            let report = |event| {
+                if event == Lifecycle::Alive {
+                    ran.store(true, Ordering::Relaxed);
+                }
+            };
             agent::daemon::run(
                 config.clone(),
                 &options,
-                &Signals { stop: &stop_flag, reload: &reload, read: &read, report: &|_| () },
+                &Signals { stop: &stop_flag, reload: &reload, read: &read, report: &report },
             )
         });
-        let mut parts = Self { proxy: Some(proxy), agent: Some(agent), stop_agent, redirection: None };
+        let mut parts =
+            Self { proxy: Some(proxy), agent: Some(agent), stop_agent, agent_ran, redirection: None };
         let end = Instant::now() + START_TIMEOUT;
         // The agent's own status: anything else at this path is not the agent.
         let is_ready = || {
@@ -209,10 +219,10 @@ impl Parts {
         self.agent_failure()
     }
 
-    /// Whether the proxy's threads answer and the agent runs.
+    /// Whether the proxy's threads answer and the agent's event loop has run since the last call.
     fn are_responsive(&self) -> bool {
         self.proxy.as_ref().is_some_and(proxy::Proxy::is_responsive)
-            && self.agent.as_ref().is_some_and(|agent| !agent.is_finished())
+            && self.agent_ran.swap(false, Ordering::Relaxed)
     }
 
     fn agent_failure(&mut self) -> Option<Failure> {
@@ -333,5 +343,27 @@ fn system(error: &linux::Error) -> Failure {
     match error {
         linux::Error::Lacks { .. } => Failure::MissingRequirement { message, hint },
         _ => Failure::Other { message, hint },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn watchdog_gets_no_report_while_the_agent_hangs() {
+        let proxy = proxy::Proxy::start(proxy::Config::default(), None).expect("it starts");
+        let agent_ran = Arc::new(AtomicBool::new(true));
+        let parts = Parts {
+            proxy: Some(proxy),
+            agent: None,
+            stop_agent: Arc::default(),
+            agent_ran: Arc::clone(&agent_ran),
+            redirection: None,
+        };
+        assert!(parts.are_responsive());
+        assert!(!parts.are_responsive(), "its loop has not run since");
+        agent_ran.store(true, Ordering::Relaxed);
+        assert!(parts.are_responsive());
     }
 }
