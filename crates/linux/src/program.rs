@@ -5,12 +5,14 @@
 //! pipe's hangup or PDEATHSIG ends init when its thread or this process ends. The program itself
 //! is PID 2, because the kernel withholds most signals from PID 1. It keeps the terminal, the
 //! process group and the inherited limit of open files. A private mount namespace provides `/proc`
-//! and `/sys` of the new namespaces.
+//! and `/sys` of the new namespaces, and hides the sockets of the host's name services.
 
 use crate::namespace::Namespace;
 use crate::seccomp::{self, Listener};
 use crate::{Error, process, signal};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use std::ffi::CStr;
+use std::fs;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -18,6 +20,16 @@ use std::process::{Child, Command, ExitStatus};
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, mpsc};
 use std::time::Duration;
+
+/// Configuration of the C library's resolver (resolv.conf(5)).
+const RESOLV_CONF: &str = "/etc/resolv.conf";
+/// Directories of the host's name services: systemd-resolved, nscd and Avahi. `/var/run` may be another
+/// directory than `/run`.
+const NAME_SERVICES: [&CStr; 4] =
+    [c"/run/systemd/resolve", c"/run/nscd", c"/var/run/nscd", c"/run/avahi-daemon"];
+/// Files of systemd-resolved to which `/etc/resolv.conf` may be a link.
+const RESOLVED_FILES: [&CStr; 2] =
+    [c"/run/systemd/resolve/resolv.conf", c"/run/systemd/resolve/stub-resolv.conf"];
 
 /// Treatment of the sockets a program opens.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,8 +64,8 @@ impl ExitState {
 
 impl Program {
     /// Starts `command` in `namespace` and returns once it runs. `resolver` is the content of its
-    /// `/etc/resolv.conf` (resolv.conf(5)); `None` keeps that of the host. `then` is called when it
-    /// has ended.
+    /// `/etc/resolv.conf` (resolv.conf(5)); `None` copies that of the host. The sockets of the host's
+    /// name services are hidden. `then` is called when it has ended.
     ///
     /// # Errors
     /// Fails with [`Error::Program`] when the program cannot be executed; also when the PID
@@ -151,10 +163,12 @@ fn spawn_init(
         let _ = supervisor.send(seccomp::mptcp::install_filter()?);
     }
     unshare_pid_namespace()?;
+    // The file may be in a directory that is hidden from the program.
+    let resolver = resolver.or_else(|| fs::read_to_string(RESOLV_CONF).ok()).unwrap_or_default();
     // SAFETY: `run_as_init` makes only async-signal-safe system calls, as required after fork.
     #[allow(unsafe_code)]
     unsafe {
-        command.pre_exec(move || run_as_init(ends, resolver.as_deref().unwrap_or_default()));
+        command.pre_exec(move || run_as_init(ends, &resolver));
     }
     command.spawn().map_err(|source| Error::Program { name, source })
 }
@@ -241,9 +255,7 @@ fn run_as_init(ends: [RawFd; 2], resolver: &str) -> io::Result<()> {
             libc::sigaction(number, &raw const action, core::ptr::null_mut());
         }
         libc::sigprocmask(libc::SIG_SETMASK, &raw const none, core::ptr::null_mut());
-        // Closes all descriptors, including the pipe on which the standard library awaits a failed
-        // `exec`.
-        libc::syscall(libc::SYS_close_range, 0, libc::c_uint::MAX, 0);
+        close_all_descriptors();
         loop {
             let mut status = 0;
             let ended = libc::waitpid(-1, &raw mut status, 0);
@@ -254,6 +266,28 @@ fn run_as_init(ends: [RawFd; 2], resolver: &str) -> io::Result<()> {
             if ended < 0 && *libc::__errno_location() != libc::EINTR {
                 libc::_exit(1);
             }
+        }
+    }
+}
+
+/// Most descriptors that are closed one by one: the default limit of the kernel (`fs.nr_open`).
+const MAX_DESCRIPTORS: u64 = 1 << 20;
+
+/// Closes all descriptors, including the pipe on which the standard library awaits a failed `exec`.
+///
+/// # Safety
+/// No other code of the process may use a descriptor from then on. Only system calls are made.
+#[allow(unsafe_code)]
+unsafe fn close_all_descriptors() {
+    // SAFETY: the arguments are numbers, and the caller needs no descriptor.
+    unsafe {
+        if libc::syscall(libc::SYS_close_range, 0, libc::c_uint::MAX, 0) == 0 {
+            return;
+        }
+        // Linux before 5.9 lacks the call.
+        let limit = process::open_file_limit().min(MAX_DESCRIPTORS);
+        for descriptor in 0..limit {
+            libc::close(descriptor as RawFd);
         }
     }
 }
@@ -276,8 +310,9 @@ extern "C" fn forward_signal(number: i32, info: *const libc::siginfo_t, _context
 }
 
 /// Mounts the `/proc` of the new PID namespace, the `/sys` of the network namespace and a
-/// `/etc/resolv.conf` with the content `resolver` (unless empty), visible to init and its children
-/// only. When that is not permitted, they see those of the host.
+/// `/etc/resolv.conf` with the content `resolver` (unless empty), and hides the host's name services.
+/// Init and its children alone see these mounts. When that is not permitted, they see the host's
+/// files.
 ///
 /// # Safety
 /// The process must have one thread. Only system calls are made.
@@ -292,12 +327,36 @@ unsafe fn mount_private_files(resolver: &[u8]) {
         {
             return;
         }
+        hide_name_services();
         if !resolver.is_empty() {
             replace_resolv_conf(resolver);
         }
         let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
         for (kind, place) in [(c"proc", c"/proc"), (c"sysfs", c"/sys")] {
             libc::mount(kind.as_ptr(), place.as_ptr(), kind.as_ptr(), flags, core::ptr::null());
+        }
+    }
+}
+
+/// Covers the directories of [`NAME_SERVICES`]. A socket in the file system belongs to no network
+/// namespace: through it, the C library would resolve names over the host's network.
+///
+/// # Safety
+/// As [`mount_private_files`], in the mount namespace of which it is called.
+#[allow(unsafe_code)]
+unsafe fn hide_name_services() {
+    let (tmpfs, mode) = (c"tmpfs".as_ptr(), c"mode=0755".as_ptr());
+    let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
+    // SAFETY: the strings are constants.
+    unsafe {
+        for place in NAME_SERVICES {
+            let is_covered = libc::mount(tmpfs, place.as_ptr(), tmpfs, flags, mode.cast()) == 0;
+            if is_covered && place == NAME_SERVICES[0] {
+                // `replace_resolv_conf` needs the target of the link.
+                for file in RESOLVED_FILES {
+                    libc::mknod(file.as_ptr(), libc::S_IFREG | 0o644, 0);
+                }
+            }
         }
     }
 }

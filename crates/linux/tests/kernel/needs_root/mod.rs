@@ -2,6 +2,7 @@
 
 mod diag;
 mod pm;
+mod program;
 mod route;
 
 use crate::{in_new_namespace, new_namespace};
