@@ -1,6 +1,7 @@
 //! Netlink attributes: length, type, value, padded to 4 bytes (netlink(7), `struct nlattr`).
 
 use super::{Malformed, read_array};
+use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Length of an attribute header: length and type.
@@ -103,8 +104,17 @@ impl<'a> Attribute<'a> {
 
     /// Value as text, up to the terminating zero byte if there is one.
     pub fn text(&self) -> Result<&'a str, Malformed> {
+        std::str::from_utf8(self.until_zero()).map_err(|_| Malformed("text is not UTF-8"))
+    }
+
+    /// Value as [`Self::text`], with U+FFFD in place of bytes that are not UTF-8.
+    pub fn text_lossy(&self) -> Cow<'a, str> {
+        String::from_utf8_lossy(self.until_zero())
+    }
+
+    fn until_zero(&self) -> &'a [u8] {
         let end = self.value.iter().position(|byte| *byte == 0).unwrap_or(self.value.len());
-        std::str::from_utf8(&self.value[..end]).map_err(|_| Malformed("text is not UTF-8"))
+        &self.value[..end]
     }
 
     /// Nested attributes.

@@ -1,4 +1,6 @@
-use super::{Address, Link, LinkStats, NEW_ADDRESS, NEW_ROUTE, RouteEntry, Scope, parse_stats};
+use super::{
+    Address, IFLA_IFNAME, Link, LinkStats, NEW_ADDRESS, NEW_LINK, NEW_ROUTE, RouteEntry, Scope, parse_stats,
+};
 use crate::netlink::{Messages, Request, kind};
 use proptest::prelude::*;
 use std::net::IpAddr;
@@ -34,6 +36,13 @@ fn address_after_its_preferred_lifetime_is_deprecated() {
         let parsed = Address::parse(&payload(&mut request));
         assert_eq!(parsed, Ok(Some(Address { deprecated, ..built })));
     }
+}
+
+#[test]
+fn link_name_may_be_any_bytes() {
+    let mut request = Request::new();
+    request.start(NEW_LINK, 0).raw(&[0; 16]).attribute(IFLA_IFNAME, b"wl\xff0\0");
+    assert_eq!(Link::parse(&payload(&mut request)).unwrap().name, "wl\u{fffd}0");
 }
 
 proptest! {

@@ -27,7 +27,7 @@ const INET6: u8 = libc::AF_INET6 as u8;
 pub struct Link {
     /// Interface index, from 1.
     pub index: u32,
-    /// Interface name.
+    /// Interface name, with U+FFFD in place of bytes that are not UTF-8.
     pub name: String,
     /// Administratively up (`IFF_UP`).
     pub up: bool,
@@ -96,7 +96,7 @@ impl Link {
         for attribute in Attributes::new(payload.get(16..).ok_or(truncated)?) {
             let attribute = attribute?;
             match attribute.kind {
-                IFLA_IFNAME => attribute.text()?.clone_into(&mut link.name),
+                IFLA_IFNAME => link.name = attribute.text_lossy().into_owned(),
                 IFLA_MTU => link.mtu = attribute.u32()?,
                 IFLA_STATS64 => link.stats = LinkStats::parse(attribute.value)?,
                 _ => {}
