@@ -92,8 +92,9 @@ pub fn block_in_this_thread() {
 }
 
 pub(crate) fn signal_set(numbers: &[i32]) -> libc::sigset_t {
-    let mut set = MaybeUninit::uninit();
-    // SAFETY: `sigemptyset` initialises the set; `sigaddset` only adds to it.
+    // `sigemptyset` may write only the words that the kernel reads.
+    let mut set = MaybeUninit::zeroed();
+    // SAFETY: all bytes are initialised, and the set consists of integers.
     #[allow(unsafe_code)]
     unsafe {
         libc::sigemptyset(set.as_mut_ptr());
