@@ -3,14 +3,14 @@
 //! A killed process leaves its socket behind, so the next start replaces it. Only a socket at which
 //! nobody listens is replaced: never a regular file, nor the socket of a running process.
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, Mode, OFlags, flock, open as open_file};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect, listen, socket_with,
 };
 use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
@@ -96,12 +96,27 @@ pub fn listen_at(path: &Path, mode: u32) -> Result<(UnixListener, SocketFile), B
         Errno::ADDRINUSE => BindError::InUse(path.to_owned()),
         error => failed(error.into()),
     })?;
-    let file = fs::symlink_metadata(path).map_err(failed)?;
-    let file = SocketFile { path: path.to_owned(), device: file.dev(), inode: file.ino() };
     // Before `listen`, so that nobody connects with the permissions of the umask.
-    fs::set_permissions(path, fs::Permissions::from_mode(mode)).map_err(failed)?;
+    let file = set_socket_mode(path, mode)?;
+    let file = SocketFile { path: path.to_owned(), device: file.dev(), inode: file.ino() };
     listen(&socket, BACKLOG).map_err(|error| failed(error.into()))?;
     Ok((UnixListener::from(socket), file))
+}
+
+/// Sets the permissions of a socket, and never those of another file: a user who can write the
+/// directory may have put a link in place of the socket.
+fn set_socket_mode(path: &Path, mode: u32) -> Result<Metadata, BindError> {
+    let failed = |source: io::Error| BindError::System { path: path.to_owned(), source };
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = File::from(open_file(path, flags, Mode::empty()).map_err(|error| failed(error.into()))?);
+    let found = file.metadata().map_err(failed)?;
+    if !found.file_type().is_socket() {
+        return Err(BindError::NotASocket(path.to_owned()));
+    }
+    // fchmod(2) rejects a descriptor that was opened with O_PATH.
+    let by_descriptor = format!("/proc/self/fd/{}", file.as_raw_fd());
+    fs::set_permissions(by_descriptor, fs::Permissions::from_mode(mode)).map_err(failed)?;
+    Ok(found)
 }
 
 /// Removes a socket at which nobody listens; a path that does not exist is no error.
@@ -212,6 +227,20 @@ mod tests {
         let _other = UnixDatagram::bind(&packets).unwrap();
         assert!(matches!(listen_at(&packets, 0o660), Err(BindError::InUse(_))));
         assert!(packets.exists());
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn link_in_place_of_a_socket_leaves_its_target_unchanged() {
+        let folder = folder("swapped");
+        let (target, link) = (folder.join("target"), folder.join("link"));
+        let _other = UnixDatagram::bind(&target).unwrap();
+        fs::set_permissions(&target, fs::Permissions::from_mode(0o600)).unwrap();
+        std::os::unix::fs::symlink(&target, &link).unwrap();
+        assert!(matches!(set_socket_mode(&link, 0o666), Err(BindError::NotASocket(_))));
+        assert_eq!(fs::metadata(&target).unwrap().mode() & 0o777, 0o600);
+        set_socket_mode(&target, 0o660).unwrap();
+        assert_eq!(fs::metadata(&target).unwrap().mode() & 0o777, 0o660);
         fs::remove_dir_all(folder).unwrap();
     }
 
