@@ -406,12 +406,10 @@ fn segments_of_files_have_a_limit_in_sum() {
 #[test]
 fn entries_of_inherited_lists_have_a_limit_in_sum() {
     let lists = |count: usize| {
-        let set = format!(
-            "<SegmentList duration=\"10\">{}</SegmentList>{}",
-            "<SegmentURL/>".repeat(90_000),
-            (1..=count).map(|rate| format!("<Representation bandwidth=\"{rate}\"/>")).collect::<String>()
-        );
-        read(&mpd(&set))
+        let urls = "<SegmentURL/>".repeat(90_000);
+        let one = |rate| format!("<Representation bandwidth=\"{rate}\"/>");
+        let representations: String = (1..=count).map(one).collect();
+        read(&mpd(&format!("<SegmentList duration=\"10\">{urls}</SegmentList>{representations}")))
     };
     assert_eq!(addresses(&lists(11).unwrap(), 10).len(), 1);
     let error = lists(12).unwrap_err();
