@@ -107,8 +107,7 @@ impl ServerTls {
         let (Some(verifier), Some((client, authorities))) = (&self.verifier, chain.split_first()) else {
             return false;
         };
-        let result = verifier.verify_client_cert(client, authorities, UnixTime::now());
-        matches!(result, Err(Error::InvalidCertificate(CertificateError::Revoked)))
+        is_revoked(|at| verifier.verify_client_cert(client, authorities, at), UnixTime::now())
     }
 
     /// Accepts a session. A failure returns the stream, over which an alert was sent.
@@ -123,6 +122,21 @@ impl ServerTls {
         let mut session = accept.into_fallible().await?;
         session.get_mut().1.set_buffer_limit(Some(SESSION_BUFFER_BYTES));
         Ok(session)
+    }
+}
+
+/// Whether `verify` finds a revocation. It checks the validity before the lists, and a certificate may
+/// have expired since the handshake: it is verified again at the end of its validity.
+fn is_revoked<T>(verify: impl Fn(UnixTime) -> Result<T, Error>, mut at: UnixTime) -> bool {
+    loop {
+        match verify(at) {
+            Err(Error::InvalidCertificate(CertificateError::ExpiredContext { not_after, .. }))
+                if not_after < at =>
+            {
+                at = not_after;
+            }
+            result => return matches!(result, Err(Error::InvalidCertificate(CertificateError::Revoked))),
+        }
     }
 }
 
@@ -296,4 +310,24 @@ fn digest(texts: &[&str]) -> [u8; 32] {
         digest.update(text.as_bytes());
     }
     digest.finalize().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Both certificates expired in 2021.
+    #[test]
+    fn revocation_of_an_expired_certificate_is_noticed() {
+        let (ca, crl) = (include_str!("../tests/certificates/ca.crt"), Some(include_str!("tests/ca.crl")));
+        let verifier = ClientAuthority { ca, crl }.verifier().expect("a CA and its list");
+        for (text, expected) in [
+            (include_str!("../tests/certificates/revoked.crt"), true),
+            (include_str!("tests/expired.crt"), false),
+        ] {
+            let chain = certificates(text).expect("a certificate");
+            let verify = |at| verifier.verify_client_cert(&chain[0], &[], at);
+            assert_eq!(is_revoked(verify, UnixTime::now()), expected);
+        }
+    }
 }
