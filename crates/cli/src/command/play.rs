@@ -36,7 +36,14 @@ pub(crate) fn run(arguments: &Play, terminal: Terminal) -> Result<(), Failure> {
         }
         if let Some(collector) = &arguments.post {
             let network = Network { proxy: None, ..config.network.clone() };
-            if let Err(error) = post(collector, token.as_deref(), &record, &network) {
+            // A signal during the session ended that only: its record is still sent.
+            let stopped = stop.load(Ordering::Relaxed);
+            let mut observe = || {
+                let is_new = stop.load(Ordering::Relaxed) && !stopped;
+                if is_new { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            };
+            let posted = post(collector, token.as_deref(), &record, &network, &mut observe);
+            if let Err(error) = posted {
                 lost = arguments.out.is_none();
                 failures.push(format!(
                     "session {run}: cannot post the record to {}: {error}",

@@ -145,13 +145,14 @@ impl Client {
         Err(HttpError::Invalid(format!("more than {MAX_REDIRECTS} redirects")))
     }
 
-    /// Sends a JSON document. Returns the status and the beginning of the response's text.
+    /// Sends a JSON document. Returns the status, `Retry-After`, and the beginning of the response's
+    /// text.
     pub async fn post(
         &mut self,
         url: &Url,
         token: Option<&str>,
         json: Vec<u8>,
-    ) -> Result<(StatusCode, String), HttpError> {
+    ) -> Result<(StatusCode, Option<Duration>, String), HttpError> {
         let mut fields = vec![("content-type", "application/json".to_owned())];
         if let Some(token) = token {
             fields.push(("authorization", format!("Bearer {token}")));
@@ -165,7 +166,7 @@ impl Client {
                 body: json.into(),
             })
             .await?;
-        let status = response.status();
+        let (status, retry_after) = (response.status(), retry_after(response.headers()));
         let answer = Answer {
             length: None,
             from: 0,
@@ -175,7 +176,7 @@ impl Client {
             patience: self.network.patience,
         };
         let text = answer.whole(64 << 10).await?;
-        Ok((status, String::from_utf8_lossy(&text).chars().take(2_000).collect()))
+        Ok((status, retry_after, String::from_utf8_lossy(&text).chars().take(2_000).collect()))
     }
 
     fn answer(
@@ -206,9 +207,9 @@ impl Client {
                 }
             }
             _ => {
-                let after = field(header::RETRY_AFTER).and_then(|after| after.trim().parse().ok());
+                let after = retry_after(headers);
                 self.close();
-                return Err(HttpError::Status(status, after.map(Duration::from_secs)));
+                return Err(HttpError::Status(status, after));
             }
         };
         Ok(Answer { length, from, total, url, body: response.into_body(), patience: self.network.patience })
@@ -266,6 +267,12 @@ impl Client {
         self.kept = Some(Kept { target: target.clone(), sender });
         Ok(false)
     }
+}
+
+/// Requested delay in seconds (RFC 9110, section 10.2.3).
+fn retry_after(headers: &header::HeaderMap) -> Option<Duration> {
+    let seconds = headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
+    Some(Duration::from_secs(seconds))
 }
 
 impl Outgoing<'_> {
