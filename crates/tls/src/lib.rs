@@ -319,11 +319,14 @@ mod tests {
     /// Both certificates expired in 2021.
     #[test]
     fn revocation_of_an_expired_certificate_is_noticed() {
-        let (ca, crl) = (include_str!("../tests/certificates/ca.crt"), Some(include_str!("tests/ca.crl")));
+        let (ca, crl) = (
+            include_str!("../tests/certificates/ca.crt"),
+            Some(include_str!("../tests/certificates/ca.crl")),
+        );
         let verifier = ClientAuthority { ca, crl }.verifier().expect("a CA and its list");
         for (text, expected) in [
             (include_str!("../tests/certificates/revoked.crt"), true),
-            (include_str!("tests/expired.crt"), false),
+            (include_str!("../tests/certificates/expired.crt"), false),
         ] {
             let chain = certificates(text).expect("a certificate");
             let verify = |at| verifier.verify_client_cert(&chain[0], &[], at);
