@@ -167,8 +167,15 @@ impl Renewal {
     }
 }
 
-/// Prints the systemd unit with all options. Its database is in the state directory of the service.
+/// Prints the systemd unit with all options.
 fn unit(options: &ServeOptions) -> Result<(), Failure> {
+    let (command, secrets) = unit_command(options);
+    Unit::Serve.print_with(command, &secrets)
+}
+
+/// Command line of a unit, and its options for files that only root can read. The database is in the
+/// state directory of the service.
+fn unit_command(options: &ServeOptions) -> (Vec<OsString>, Vec<(&'static str, PathBuf)>) {
     let ServeOptions {
         listen,
         database,
@@ -210,7 +217,6 @@ fn unit(options: &ServeOptions) -> Result<(), Failure> {
         }
     }
     for (name, file) in [
-        ("--token-file", token_file),
         ("--tls-cert", certificate),
         ("--tls-clients", clients),
         ("--tls-crl", crl),
@@ -230,8 +236,10 @@ fn unit(options: &ServeOptions) -> Result<(), Failure> {
     }
     let flags = [("--clear-token", clear_token), ("--private-content", private_content), ("--mptcp", mptcp)];
     command.extend(flags.into_iter().filter(|(_, is_set)| **is_set).map(|(name, _)| name.into()));
-    let secrets: Vec<_> = key.iter().map(|file| ("--tls-key", PathBuf::from(path(file)))).collect();
-    Unit::Serve.print_with(command, &secrets)
+    let secrets = [("--token-file", token_file), ("--tls-key", key)]
+        .into_iter()
+        .filter_map(|(name, file)| Some((name, PathBuf::from(path(file.as_ref()?)))));
+    (command, secrets.collect())
 }
 
 fn config(options: &ServeOptions) -> Result<Config, Failure> {
@@ -309,4 +317,25 @@ fn database_failure(path: &Path, error: &StoreError) -> Failure {
 
 fn serve_failure(error: &std::io::Error) -> Failure {
     Failure::Other { message: format!("cannot serve: {}", reason(error)), hint: String::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct CommandLine {
+        #[command(flatten)]
+        options: ServeOptions,
+    }
+
+    #[test]
+    fn unit_hands_the_token_over_as_a_credential() {
+        let line = ["x", "--token-file", "/etc/tandem/token", "--tls-cert", "/c", "--tls-key", "/k"];
+        let CommandLine { options } = CommandLine::try_parse_from(line).expect("valid options");
+        let (command, secrets) = unit_command(&options);
+        assert!(command.iter().all(|part| part != "--token-file"), "{command:?}");
+        assert_eq!(secrets, [("--token-file", "/etc/tandem/token".into()), ("--tls-key", "/k".into())]);
+    }
 }
