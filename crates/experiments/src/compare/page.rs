@@ -27,6 +27,12 @@ pub(super) fn page(comparison: &Comparison) -> Page {
         .footer(page::footer())
 }
 
+/// Inline markup of a name as code. A backtick in it would end the code, and markup after it would
+/// have an effect: such a name is plain text.
+pub(super) fn code(name: &str) -> String {
+    if name.contains('`') { literal(name) } else { format!("`{name}`") }
+}
+
 fn results(comparison: &Comparison) -> Section {
     let section = page::warnings(Section::new("Comparison"), &comparison.warnings);
     let mut section = comparison.means().into_iter().fold(section, Section::table);
@@ -104,7 +110,7 @@ fn timelines(comparison: &Comparison) -> Section {
 fn scenario(comparison: &Comparison) -> Section {
     let mut section = Section::new("Scenario");
     if let Some(first) = comparison.cases.first() {
-        let names: Vec<String> = comparison.cases.iter().map(|p| format!("`{}`", p.name)).collect();
+        let names: Vec<String> = comparison.cases.iter().map(|case| code(&case.name)).collect();
         let facts = first.facts.iter().cloned().map(|(name, value)| match name.as_str() {
             "Seed" => ("Seeds".to_owned(), seeds(comparison)),
             "Policy" if comparison.noun() == "policies" => ("Policies".to_owned(), names.join(", ")),
@@ -151,10 +157,10 @@ fn summary(comparison: &Comparison) -> String {
             .max_by(|&a, &b| mean(metric, a).total_cmp(&mean(metric, b)))
     };
     let (Some(thrifty), Some(fast)) = (best(efficiency), best(goodput)) else { return String::new() };
-    let name = |i: usize| &comparison.cases[i].name;
+    let name = |i: usize| code(&comparison.cases[i].name);
     if thrifty == fast {
         return format!(
-            "Of {} {}, `{}` is both the fastest, with {:.2} Mbit/s, and the most efficient, with **{:.2} Mbit/J**.",
+            "Of {} {}, {} is both the fastest, with {:.2} Mbit/s, and the most efficient, with **{:.2} Mbit/J**.",
             comparison.cases.len(),
             comparison.noun(),
             name(fast),
@@ -163,7 +169,7 @@ fn summary(comparison: &Comparison) -> String {
         );
     }
     format!(
-        "Of {} {}, `{}` is the most efficient, with **{:.2} Mbit/J** at {:.2} Mbit/s; `{}` is the fastest, with \
+        "Of {} {}, {} is the most efficient, with **{:.2} Mbit/J** at {:.2} Mbit/s; {} is the fastest, with \
          {:.2} Mbit/s at {:.2} Mbit/J.",
         comparison.cases.len(),
         comparison.noun(),
@@ -214,7 +220,7 @@ fn grouped(comparison: &Comparison, bars: Bars) -> Bars {
     if comparison.noun() == "policies" {
         return bars;
     }
-    let keys: Vec<String> = comparison.keys.iter().map(|key| format!("`{}`", key.whole)).collect();
+    let keys: Vec<String> = comparison.keys.iter().map(|key| code(&key.whole)).collect();
     bars.caption(format!("Groups: {}.", keys.join(", ")))
 }
 

@@ -3,6 +3,7 @@
 use super::Comparison;
 use super::keys::Key;
 use super::metrics::{Metric, Quantity};
+use super::page::code;
 use crate::crowd::BY_POLICY;
 use crate::display::decimals;
 use report::{Badge, Cell, Column, Estimate, Row, Table, Tone};
@@ -37,8 +38,8 @@ impl<'a> Means<'a> {
         // No device of the case has the policy of the metric.
         let is_absent = found == 0 && matches!(metric.quantity, Quantity::OfCrowd { .. });
         if found < runs && !is_absent {
-            let name = &comparison.cases[case].name;
-            self.missing.push(format!("`{name}`, {}: {found} of {runs} runs have a value.", metric.name));
+            let name = code(&comparison.cases[case].name);
+            self.missing.push(format!("{name}, {}: {found} of {runs} runs have a value.", metric.name));
         }
         let cell = Cell::estimate(shown, digits);
         if !shown.is_uncertain() {
@@ -78,7 +79,7 @@ impl<'a> Means<'a> {
 fn incomplete(comparison: &Comparison) -> String {
     let planned = comparison.seeds.len();
     let cases =
-        comparison.cases.iter().map(|case| format!("`{}` {} of {planned}", case.name, case.finished()));
+        comparison.cases.iter().map(|case| format!("{} {} of {planned}", code(&case.name), case.finished()));
     format!(
         "Incomplete: stopped before all runs were finished. Seeds: {}.",
         cases.collect::<Vec<_>>().join(", ")
@@ -122,8 +123,8 @@ fn partial_differences(comparison: &Comparison) -> Vec<String> {
             let pairs = comparison.pairs(metric, i).len();
             if pairs > 1 && comparison.has_unpaired_values(metric, i) {
                 notes.push(format!(
-                    "`{}`, {}: difference over the {pairs} of {} seeds with a value in both cases.",
-                    case.name,
+                    "{}, {}: difference over the {pairs} of {} seeds with a value in both cases.",
+                    code(&case.name),
                     metric.name,
                     comparison.seeds.len()
                 ));

@@ -1,6 +1,7 @@
 //! Runs every case with every seed, in parallel, until it is stopped.
 
 use super::finished::Finished;
+use super::page::code;
 use super::{Case, Compared, Comparison, Options, delay, keys, metrics};
 use crate::crowd::{self, CrowdFigures};
 use crate::describe;
@@ -184,7 +185,8 @@ fn equal_cases(cases: &[Compared]) -> Vec<Warning> {
     };
     for (i, case) in cases.iter().enumerate().filter(|(_, case)| unexplained(case)) {
         let Some(first) = cases[..i].iter().find(|first| equals(first, case)) else { continue };
-        let message = format!("`{}` and `{}` gave the same runs, byte for byte", first.name, case.name);
+        let message =
+            format!("{} and {} gave the same runs, byte for byte", code(&first.name), code(&case.name));
         warnings.push(Warning::new(message, reason_of_equality(&first.experiment, &case.experiment)));
     }
     warnings

@@ -132,6 +132,23 @@ fn unsuitable_policy_is_refused_before_any_run() {
 }
 
 #[test]
+fn name_of_a_case_adds_no_markup_to_the_report() {
+    let link = "a`[text](https://other.example)`b";
+    let case = |file: &str| Case {
+        file: Some(file.to_owned()),
+        scenario: scenario(),
+        settings: Vec::new(),
+        policy: None,
+    };
+    // Two equal cases have a warning with their names, too.
+    let cases = vec![case(link), case("a.toml")];
+    let options = Options { cases, seeds: 1, jobs: NonZeroUsize::MIN, series: false };
+    let html = compared(&scenario(), &options).page().to_html();
+    assert!(html.contains("gave the same runs"), "{html}");
+    assert!(html.contains("<code>a.toml</code>") && !html.contains("href=\"https://other.example"), "{html}");
+}
+
+#[test]
 fn deterministic_scenario_shows_no_interval() {
     let text = LOSSY.replace(", loss = 0.02", "");
     let scenario = Scenario::parse("s.toml", &text, &|_: &str| Err(String::new())).unwrap();
