@@ -8,6 +8,8 @@ use playback::{Reason, ReasonKind};
 pub enum PlayError {
     /// Invalid manifest, or an unsupported feature.
     Manifest(String),
+    /// A server's segment index or file is invalid, or does not fit the others.
+    Index(String),
     /// The manifest could not be loaded: its address, and the reason.
     Http(String, HttpError),
     /// A system feature is missing.
@@ -19,7 +21,7 @@ impl PlayError {
     /// the machine lacks something.
     pub(crate) fn reason(&self) -> Option<Reason> {
         let (kind, message) = match self {
-            Self::Manifest(what) => (ReasonKind::Manifest, what.clone()),
+            Self::Manifest(what) | Self::Index(what) => (ReasonKind::Manifest, what.clone()),
             Self::Http(place, error) => (error.kind(), error.on(place)),
             Self::System(_) => return None,
         };
@@ -30,7 +32,7 @@ impl PlayError {
 impl std::fmt::Display for PlayError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Manifest(what) | Self::System(what) => f.write_str(what),
+            Self::Manifest(what) | Self::Index(what) | Self::System(what) => f.write_str(what),
             Self::Http(place, error) => f.write_str(&error.on(place)),
         }
     }

@@ -14,6 +14,7 @@ use linux::clock::Clock;
 use playback::{Kind, Metadata, Reason, ReasonKind, Record, Sample, Settings, Video};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
+use std::pin::pin;
 use std::time::{Duration, SystemTime};
 use tokio::io::AsyncWriteExt;
 use tokio::net::UnixStream;
@@ -45,7 +46,7 @@ pub struct Progress {
     pub elapsed: units::Duration,
     /// Buffer level.
     pub buffer: units::Duration,
-    /// Played time, and length of the video.
+    /// Played time, and length of the video; zero while the manifest loads.
     pub played: (units::Duration, units::Duration),
     /// Bitrate of the latest segment.
     pub bitrate: Option<Bitrate>,
@@ -55,6 +56,21 @@ pub struct Progress {
     pub stalls: usize,
     /// True while playback waits, before the first picture or with an empty buffer.
     pub waiting: bool,
+}
+
+impl Progress {
+    /// Progress while the manifest loads.
+    fn loading(now: Instant) -> Self {
+        Self {
+            elapsed: now.since(Instant::ZERO),
+            buffer: units::Duration::ZERO,
+            played: (units::Duration::ZERO, units::Duration::ZERO),
+            bitrate: None,
+            throughput: None,
+            stalls: 0,
+            waiting: true,
+        }
+    }
 }
 
 /// Plays in real time, in this thread and its namespaces, until the video ends, the viewer leaves
@@ -92,7 +108,10 @@ pub fn play(
         .enable_all()
         .build()
         .map_err(|error| PlayError::System(format!("cannot start: {error}")))?;
-    runtime.block_on(session(config, observe))
+    let played = runtime.block_on(session(config, observe));
+    // Dropping the runtime would wait for its connection attempts and name queries.
+    runtime.shutdown_background();
+    played
 }
 
 async fn session(
@@ -107,13 +126,13 @@ async fn session(
     let (started_at, clock) = (rfc3339(SystemTime::now()), Clock::start());
     let mut fetcher =
         Fetcher::new(config.network.clone(), clock, config.cmcd, id.clone(), config.content_id.clone());
-    let loaded = Presentation::load(config, &mut fetcher).await;
-    let mut presentation = match loaded {
-        Ok(presentation) => presentation,
-        Err(error) => match error.reason().filter(|reason| !is_local(config, reason)) {
-            Some(reason) => return Ok(unloaded(config, fetcher, (id, started_at), reason)),
+    let mut presentation = match load(config, &mut fetcher, observe).await {
+        Some(Ok(presentation)) => presentation,
+        Some(Err(error)) => match error.reason().filter(|_| !is_local(config, &error)) {
+            Some(reason) => return Ok(unloaded(config, fetcher, (id, started_at), Some(reason))),
             None => return Err(error),
         },
+        None => return Ok(unloaded(config, fetcher, (id, started_at), None)),
     };
     if let Some(level) = config.level {
         presentation = presentation.only(level)?;
@@ -131,13 +150,43 @@ async fn session(
     Ok(Played { session, record, failure, mismatches })
 }
 
-/// True if the manifest in memory is invalid: an input of the caller, not a failure of a session.
-fn is_local(config: &Config, reason: &Reason) -> bool {
-    matches!(config.source, Source::Text { .. }) && reason.kind == ReasonKind::Manifest
+/// Loads the presentation; `None` if the viewer leaves before.
+async fn load(
+    config: &Config,
+    fetcher: &mut Fetcher,
+    observe: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
+) -> Option<Result<Presentation, PlayError>> {
+    let clock = fetcher.clock;
+    let limit = config.limit.map(|limit| Instant::ZERO + span(limit));
+    let mut load = pin!(Presentation::load(config, fetcher));
+    loop {
+        let report = clock.now() + span(PROGRESS_INTERVAL);
+        let wake = limit.map_or(report, |limit| report.min(limit));
+        let sleep = tokio::time::sleep(Duration::from_nanos(wake.since(clock.now()).as_nanos()));
+        tokio::select! {
+            biased;
+            loaded = &mut load => return Some(loaded),
+            () = sleep => {}
+        }
+        let now = clock.now();
+        if limit.is_some_and(|limit| now >= limit) || observe(&Progress::loading(now)).is_break() {
+            return None;
+        }
+    }
 }
 
-/// A session that failed before its video was known.
-fn unloaded(config: &Config, fetcher: Fetcher, (id, started_at): (String, String), reason: Reason) -> Played {
+/// True if the manifest in memory is invalid: an input of the caller, not a failure of a session.
+fn is_local(config: &Config, error: &PlayError) -> bool {
+    matches!((&config.source, error), (Source::Text { .. }, PlayError::Manifest(_)))
+}
+
+/// A session that failed, or that the viewer left, before its video was known.
+fn unloaded(
+    config: &Config,
+    fetcher: Fetcher,
+    (id, started_at): (String, String),
+    reason: Option<Reason>,
+) -> Played {
     let end = fetcher.clock.now();
     let session = Session {
         rule: config.player.rule.clone(),
@@ -171,9 +220,9 @@ fn unloaded(config: &Config, fetcher: Fetcher, (id, started_at): (String, String
     };
     let mut metadata = metadata(config, video, id, started_at);
     metadata.errors = Some(fetcher.failures);
-    metadata.reason = Some(reason.clone());
+    metadata.reason.clone_from(&reason);
     let record = record(config, metadata, &session);
-    Played { session, record, failure: Some(reason), mismatches: 0 }
+    Played { session, record, failure: reason, mismatches: 0 }
 }
 
 /// Metadata of a session, without samples and errors.

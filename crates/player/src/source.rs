@@ -86,12 +86,15 @@ impl Presentation {
     ) -> Result<Self, PlayError> {
         let mut parsed = dash::Presentation::parse(name, text, base).map_err(manifest_error)?;
         fetcher.format = Some(StreamingFormat::Dash);
+        // Whether the manifest alone determines the segments.
+        let is_whole = parsed.representations.iter().all(|one| one.missing().is_none());
+        let invalid = if is_whole { PlayError::Manifest } else { PlayError::Index };
         for representation in &mut parsed.representations {
             load_missing(representation, fetcher).await?;
         }
-        parsed.complete().map_err(|what| PlayError::Manifest(format!("{name}: {what}")))?;
+        parsed.complete().map_err(|what| invalid(format!("{name}: {what}")))?;
         let levels = parsed.representations;
-        let manifest = dash_manifest(&levels).map_err(PlayError::Manifest)?;
+        let manifest = dash_manifest(&levels).map_err(invalid)?;
         let video = Video {
             url: Some(base.map_or_else(|| name.to_owned(), without_login)),
             kind: Kind::Dash,
@@ -220,15 +223,15 @@ async fn load_missing(
                 let range = address.range.map(|(from, to)| (from, Some(to)));
                 let (bytes, _) =
                     fetcher.fetch_whole(&address.url, range, Object::Other, MAX_MANIFEST_BYTES).await?;
-                representation.index(&bytes).map_err(|what| {
-                    PlayError::Manifest(format!("{}: {what}", without_login(&address.url)))
-                })?;
+                representation
+                    .index(&bytes)
+                    .map_err(|what| PlayError::Index(format!("{}: {what}", without_login(&address.url))))?;
             }
             dash::Missing::Size(url) => {
                 let (size, _) = fetcher.size(&url).await?;
                 representation
                     .cut(size)
-                    .map_err(|what| PlayError::Manifest(format!("{}: {what}", without_login(&url))))?;
+                    .map_err(|what| PlayError::Index(format!("{}: {what}", without_login(&url))))?;
             }
         }
     }

@@ -1,17 +1,18 @@
-//! Responses of servers that are invalid or omit their length.
+//! Responses of servers that are invalid, slow, or omit their length.
 
 #![allow(clippy::unwrap_used, reason = "a missing value fails the test")]
 
 mod support;
 
-use playback::State;
+use playback::{ReasonKind, State};
 use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::ops::ControlFlow;
 use std::thread;
-use support::{Server, answers, config, sizes};
+use std::time::{Duration, Instant};
+use support::{Server, answer, answers, config, sizes};
 use tandem_player::content::Content;
-use tandem_player::{Source, play};
+use tandem_player::{PlayError, Source, play};
 
 fn go(_: &tandem_player::Progress) -> ControlFlow<()> {
     ControlFlow::Continue(())
@@ -100,4 +101,75 @@ fn file_whose_size_is_not_stated_is_an_error() {
         assert!(reason.message.contains(message), "{}", reason.message);
         thread.join().unwrap();
     }
+}
+
+#[test]
+fn limit_and_viewer_end_a_session_while_its_manifest_loads() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let server = Server::at(listener.local_addr().unwrap().port());
+    thread::spawn(move || {
+        while let Ok((mut stream, _)) = listener.accept() {
+            thread::spawn(move || {
+                let _ = stream.read(&mut [0; 4096]);
+                let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n<MPD>");
+                while stream.write_all(b" ").is_ok() {
+                    thread::sleep(Duration::from_millis(50));
+                }
+            });
+        }
+    });
+    let mut config = config(&server, sizes(1, 100));
+    config.source = Source::Url(server.url("film.mpd"));
+    let mut calls = 0;
+    let mut leave = |progress: &tandem_player::Progress| {
+        calls += 1;
+        assert!(progress.waiting);
+        if calls == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let left = play(&config, &mut leave).unwrap();
+    config.limit = Some(Duration::from_millis(250));
+    let ended = play(&config, &mut go).unwrap();
+    assert!((0.25..5.0).contains(&ended.record.duration_s), "{} s", ended.record.duration_s);
+    for played in [left, ended] {
+        assert_eq!((played.failure, played.record.state), (None, Some(State::Left)));
+        assert_eq!(played.record.problems(), Vec::<String>::new());
+        assert_eq!(played.record.video.url, Some(server.url("film.mpd").to_string()));
+    }
+}
+
+#[test]
+fn session_ends_while_a_connection_attempt_hangs() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    // With a full queue of connections, the kernel drops further requests for one.
+    let waiting: Vec<TcpStream> =
+        std::iter::from_fn(|| TcpStream::connect_timeout(&address, Duration::from_millis(200)).ok())
+            .collect();
+    let mut config = config(&Server::at(address.port()), sizes(1, 100));
+    config.limit = Some(Duration::from_millis(300));
+    let begin = Instant::now();
+    let played = play(&config, &mut go).unwrap();
+    assert!(begin.elapsed() < Duration::from_secs(5), "{:?}, {} waiting", begin.elapsed(), waiting.len());
+    assert_eq!(played.record.state, Some(State::Left));
+}
+
+#[test]
+fn invalid_index_of_a_server_is_a_failure_of_the_session() {
+    let mpd = "<MPD mediaPresentationDuration=\"PT1S\"><Period><AdaptationSet contentType=\"video\">\
+               <Representation bandwidth=\"80000\"><BaseURL>v.mp4</BaseURL><SegmentBase indexRange=\"0-99\"/>\
+               </Representation></AdaptationSet></Period></MPD>";
+    let (port, thread) = answers(vec![answer("200 OK", b"<html>Log in</html>")]);
+    let server = Server::at(port);
+    let mut config = config(&server, sizes(1, 100));
+    let text =
+        |text: &str| Source::Text { name: "film.mpd".into(), text: text.into(), base: Some(server.url("")) };
+    config.source = text(mpd);
+    let played = play(&config, &mut go).unwrap();
+    let reason = played.failure.unwrap();
+    assert_eq!(reason.kind, ReasonKind::Manifest);
+    assert!(reason.message.contains("/v.mp4: expected an index"), "{}", reason.message);
+    assert_eq!(played.record.state, Some(State::Failed));
+    thread.join().unwrap();
+    config.source = text("<MPD/>");
+    assert!(matches!(play(&config, &mut go), Err(PlayError::Manifest(_))));
 }
