@@ -28,8 +28,16 @@ pub(crate) fn run(arguments: &Play, terminal: Terminal) -> Result<(), Failure> {
     let stop = signals::stop_flag()?;
     let (mut records, mut failures, mut lost, mut needs_ca) = (Vec::new(), Vec::new(), false, false);
     for run in 1..=arguments.runs {
-        let Played { record, failure, mismatches, .. } =
-            session(&config, run, arguments.runs, &stop, terminal)?;
+        let played = session(&config, run, arguments.runs, &stop, terminal);
+        let Played { record, failure, mismatches, .. } = match played {
+            Ok(played) => played,
+            Err(error) if records.is_empty() => return Err(error),
+            // The records of the earlier sessions are kept.
+            Err(error) => {
+                failures.push(format!("session {run} did not begin: {}", error.to_text()));
+                break;
+            }
+        };
         failures.extend(failure.map(|reason| format!("session {run} failed: {}", reason.message)));
         if mismatches > 0 {
             failures.push(format!("session {run}: {mismatches} chunks differ from the content of the seed"));

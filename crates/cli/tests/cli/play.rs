@@ -3,7 +3,7 @@
 use crate::support::{Place, output_of};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -263,6 +263,39 @@ fn failed_session_is_recorded_and_posted() {
         csv.contains(&format!("{id},")) && csv.contains(",Europe/Berlin,,tandem-play,phone,bola,"),
         "{csv}"
     );
+}
+
+/// The server's second manifest lacks the level of the first.
+#[test]
+fn records_of_earlier_runs_outlive_a_run_that_cannot_begin() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let manifest = format!("http://{}/sizes.json", listener.local_addr().expect("an address"));
+    std::thread::spawn(move || {
+        let second =
+            r#"{"segment_duration_ms": 200, "bitrates_kbps": [400], "segment_sizes_bits": [[80000]]}"#;
+        let mut manifests = [SIZES, second].into_iter();
+        while let Ok((stream, _)) = listener.accept() {
+            let mut line = String::new();
+            let mut reader = BufReader::new(&stream);
+            reader.read_line(&mut line).expect("a request");
+            while reader.read_line(&mut String::new()).is_ok_and(|length| length > 2) {}
+            let body = if line.starts_with("GET /sizes.json") {
+                manifests.next().unwrap_or_default().as_bytes().to_vec()
+            } else {
+                vec![0; 50_000]
+            };
+            let head = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length";
+            write!(&stream, "{head}: {}\r\n\r\n", body.len()).expect("a client");
+            (&stream).write_all(&body).expect("a client");
+        }
+    });
+    let place = Place::new();
+    let played = place.run(&["play", &manifest, "--level", "1", "--runs", "3", "--out", "out"]);
+    assert!(played.code == 1 && played.out.contains("finished"), "{}", played.err);
+    let message = "session 2 did not begin: expected a level from 0 to 0, found 1";
+    assert!(played.err.contains(message), "{}", played.err);
+    let record: Value = serde_json::from_str(&place.read("out/session.json")).expect("JSON");
+    assert_eq!(record["state"], "finished");
 }
 
 #[test]
