@@ -6,15 +6,15 @@ use linux::socket::datagrams_between;
 use proxy::destination::Rules;
 use proxy::own_addresses::OwnAddresses;
 use rustix::net::{RecvFlags, recv};
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::io::copy_bidirectional;
 use tokio::net::TcpStream;
 use tokio::runtime::{Builder, Runtime};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, oneshot};
 use tokio::time::{sleep, timeout};
 
 /// Maximum number of concurrent UDP flows. Each has two files.
@@ -62,7 +62,23 @@ struct Shared {
 
 /// Open and rejected flows.
 #[derive(Debug, Default)]
-struct Flows(Mutex<HashSet<FlowKey>>);
+struct Flows(Mutex<HashMap<FlowKey, Entry>>);
+
+#[derive(Debug)]
+struct Entry {
+    last_used: Arc<Mutex<Instant>>,
+    /// Evicts the flow when dropped. `None` until the task of an evicted flow has closed its socket.
+    evict: Option<oneshot::Sender<()>>,
+}
+
+/// A flow as its task has it.
+#[derive(Debug)]
+struct Flow {
+    key: FlowKey,
+    last_used: Arc<Mutex<Instant>>,
+    /// Completes when another flow takes the place of this one.
+    evicted: oneshot::Receiver<()>,
+}
 
 impl DatagramRelay {
     /// Starts a relay to the destinations that `rules` allow, from the namespace of the calling
@@ -90,29 +106,27 @@ impl DatagramRelay {
 
     /// Relays a flow, unless it is open or rejected. Call in the namespace of the destination's
     /// address. Without a socket, the kernel rejects the flow's datagrams by ICMP.
-    pub(crate) fn open(&self, flow: FlowKey) {
-        if !self.0.flows.begin(flow) {
-            return;
-        }
-        let inside = datagrams_between(flow.destination, flow.device);
+    pub(crate) fn open(&self, key: FlowKey) {
+        let Some(mut flow) = self.0.flows.begin(key) else { return };
+        let inside = datagrams_between(key.destination, key.device);
         // A running flow must not keep the relay alive.
         let shared = Arc::downgrade(&self.0);
         let (rules, own, resolver) = (self.0.rules.clone(), Arc::clone(&self.0.own), self.0.resolver);
         let Some(runtime) = &self.0.runtime else { return };
         runtime.spawn(async move {
-            let destination = match flow.destination {
+            let destination = match key.destination {
                 NAME_SERVER => Ok(resolver),
                 other => rules.check(other, &own).map(|()| other).map_err(|why| io::Error::other(why.0)),
             };
             let both = inside.map_err(io::Error::other).and_then(|inside| Ok((inside, destination?)));
             let relayed = match both {
-                Ok((inside, to)) => relay_and_close(inside, to, flow, &shared).await,
+                Ok((inside, to)) => relay_and_close(inside, to, &mut flow, &shared).await,
                 Err(error) => Err(error),
             };
             if relayed.is_err() {
-                sleep(REJECT_TIME).await;
+                _ = timeout(REJECT_TIME, &mut flow.evicted).await;
                 if let Some(shared) = shared.upgrade() {
-                    shared.flows.lock().remove(&flow);
+                    shared.flows.lock().remove(&key);
                 }
             }
         });
@@ -120,18 +134,34 @@ impl DatagramRelay {
 }
 
 impl Flows {
-    /// Adds a flow; false if it is open or rejected, or there are too many.
-    fn begin(&self, flow: FlowKey) -> bool {
+    /// Adds a flow; `None` if it is open or rejected. Beyond [`MAX_FLOWS`] it evicts the flow that has
+    /// been idle for longest.
+    fn begin(&self, key: FlowKey) -> Option<Flow> {
         let mut flows = self.lock();
-        flows.len() < MAX_FLOWS && flows.insert(flow)
+        // The second half is for evicted flows, whose sockets close on another thread.
+        if flows.contains_key(&key) || flows.len() >= 2 * MAX_FLOWS {
+            return None;
+        }
+        let mut kept: Vec<_> = flows.values_mut().filter(|entry| entry.evict.is_some()).collect();
+        if kept.len() >= MAX_FLOWS
+            && let Some(idle) = kept.iter_mut().min_by_key(|entry| *lock(&entry.last_used))
+        {
+            idle.evict = None;
+        }
+        let last_used = Arc::new(Mutex::new(Instant::now()));
+        let (evict, evicted) = oneshot::channel();
+        flows.insert(key, Entry { last_used: Arc::clone(&last_used), evict: Some(evict) });
+        Some(Flow { key, last_used, evicted })
     }
 
-    /// Closes the socket of an idle flow and removes the flow, in one step: a datagram that arrives
-    /// in between would find neither. Returns the socket if a datagram has arrived.
+    /// Closes the socket of an idle or evicted flow and removes the flow, in one step: a datagram that
+    /// arrives in between would find neither. Returns the socket if a datagram of an idle flow has
+    /// arrived.
     fn end(&self, flow: FlowKey, inside: tokio::net::UdpSocket) -> Option<tokio::net::UdpSocket> {
         let mut flows = self.lock();
+        let is_kept = flows.get(&flow).is_some_and(|entry| entry.evict.is_some());
         let peek = RecvFlags::PEEK | RecvFlags::DONTWAIT;
-        if recv(&inside, &mut [0_u8; 1], peek).is_ok() {
+        if is_kept && recv(&inside, &mut [0_u8; 1], peek).is_ok() {
             return Some(inside);
         }
         drop(inside);
@@ -139,9 +169,19 @@ impl Flows {
         None
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashSet<FlowKey>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, HashMap<FlowKey, Entry>> {
+        lock(&self.0)
     }
+}
+
+impl Flow {
+    fn note_use(&self) {
+        *lock(&self.last_used) = Instant::now();
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Drop for Shared {
@@ -153,11 +193,11 @@ impl Drop for Shared {
     }
 }
 
-/// Relays a flow until it is idle, then closes its socket and removes it.
+/// Relays a flow until it is idle or evicted, then closes its socket and removes it.
 async fn relay_and_close(
     inside: UdpSocket,
     to: SocketAddr,
-    flow: FlowKey,
+    flow: &mut Flow,
     shared: &Weak<Shared>,
 ) -> io::Result<()> {
     let any: IpAddr = if to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
@@ -165,20 +205,21 @@ async fn relay_and_close(
     let outside = tokio::net::UdpSocket::bind((any, 0)).await?;
     outside.connect(to).await?;
     loop {
-        relay(&inside, &outside, to).await?;
+        relay(&inside, &outside, to, flow).await?;
         let Some(shared) = shared.upgrade() else { return Ok(()) };
-        match shared.flows.end(flow, inside) {
+        match shared.flows.end(flow.key, inside) {
             Some(open) => inside = open,
             None => return Ok(()),
         }
     }
 }
 
-/// Relays datagrams in both directions until the flow is idle.
+/// Relays datagrams in both directions until the flow is idle or evicted.
 async fn relay(
     inside: &tokio::net::UdpSocket,
     outside: &tokio::net::UdpSocket,
     to: SocketAddr,
+    flow: &mut Flow,
 ) -> io::Result<()> {
     let is_lookup = to.port() == NAME_SERVER.port();
     let mut idle = if is_lookup { LOOKUP_TIMEOUT } else { IDLE_TIMEOUT };
@@ -188,10 +229,12 @@ async fn relay(
             ready = inside.readable() => (ready.map(|()| inside)?, outside, false),
             ready = outside.readable() => (ready.map(|()| outside)?, inside, true),
             () = sleep(idle) => return Ok(()),
+            _ = &mut flow.evicted => return Ok(()),
         };
         match from.try_recv(&mut buffer) {
             // As a router, the relay drops a datagram that the next network does not take.
             Ok(length) => {
+                flow.note_use();
                 _ = into.send(&buffer[..length]).await;
                 if is_lookup {
                     idle = if is_response { RESPONSE_TIMEOUT } else { LOOKUP_TIMEOUT };
@@ -291,15 +334,46 @@ mod tests {
         socket.set_nonblocking(true).expect("a socket");
         device.connect(destination).expect("loopback");
         let flows = Flows::default();
-        assert!(flows.begin(flow) && !flows.begin(flow));
+        let _task = flows.begin(flow).expect("a new flow");
+        assert!(flows.begin(flow).is_none());
 
         device.send(b"late").expect("the socket is open");
         let socket = tokio::net::UdpSocket::from_std(socket).expect("a socket");
         let socket = flows.end(flow, socket).expect("a datagram has arrived");
-        assert!(!flows.begin(flow), "the flow stays open");
+        assert!(flows.begin(flow).is_none(), "the flow stays open");
         assert_eq!(runtime.block_on(socket.recv(&mut [0; 9])).expect("it is open"), 4);
         assert!(flows.end(flow, socket).is_none());
-        assert!(flows.begin(flow), "the flow can open again");
+        assert!(flows.begin(flow).is_some(), "the flow can open again");
         UdpSocket::bind(destination).expect("the socket is closed");
+    }
+
+    #[test]
+    fn longest_idle_flow_gives_way_to_a_new_one() {
+        let runtime = runtime();
+        let _inside_runtime = runtime.enter();
+        let flows = Flows::default();
+        let socket = UdpSocket::bind("127.0.0.1:0").expect("loopback");
+        socket.set_nonblocking(true).expect("a socket");
+        let destination = socket.local_addr().expect("bound");
+        let key = |port| FlowKey { device: (Ipv4Addr::LOCALHOST, port).into(), destination };
+        let mut open: Vec<_> =
+            (0..MAX_FLOWS as u16).map(|port| flows.begin(key(port)).expect("a new flow")).collect();
+        open[0].note_use();
+        let _new = flows.begin(key(MAX_FLOWS as u16)).expect("another flow gives way");
+        let evicted: Vec<_> = open.iter_mut().map(|flow| flow.evicted.try_recv()).collect();
+        assert_eq!(
+            evicted.iter().filter(|one| **one == Err(oneshot::error::TryRecvError::Closed)).count(),
+            1
+        );
+        assert_eq!(evicted[1], Err(oneshot::error::TryRecvError::Closed));
+
+        assert!(flows.begin(key(1)).is_none(), "its socket is still open");
+        let sender = UdpSocket::bind("127.0.0.1:0").expect("loopback");
+        sender.send_to(b"late", destination).expect("the socket is open");
+        let socket = tokio::net::UdpSocket::from_std(socket).expect("a socket");
+        assert!(flows.end(key(1), socket).is_none());
+        assert!(flows.begin(key(1)).is_some(), "the flow can open again");
+        (1000..2000).for_each(|port| drop(flows.begin(key(port))));
+        assert_eq!(flows.lock().len(), 2 * MAX_FLOWS, "the sockets of evicted flows are limited too");
     }
 }
