@@ -4,6 +4,7 @@
 //! docs/reference/output.md describes the member `made_by` and the columns.
 
 use crate::input::Input;
+use policy::PolicyConfig;
 use report::{Cell, Column, Page, Section, Table, literal};
 use scenario::{InputFile, Scenario};
 use serde_json::{Value, json};
@@ -42,6 +43,13 @@ impl Provenance {
     /// Adds the files that a scenario names.
     pub(crate) fn files_of(self, scenario: &Scenario) -> Self {
         scenario.files.iter().cloned().fold(self, Self::file)
+    }
+
+    /// Adds the files of policies, such as the map of `best-known`.
+    pub(crate) fn files_of_policies<'p>(self, policies: impl IntoIterator<Item = &'p PolicyConfig>) -> Self {
+        let file =
+            |policy: &PolicyConfig| Some(InputFile::new(policy.file()?, policy.file_text()?.as_bytes()));
+        policies.into_iter().filter_map(file).fold(self, Self::file)
     }
 
     /// Adds an input file.
@@ -153,16 +161,24 @@ impl Provenance {
         constant(table, "run_id", &self.id())
     }
 
-    /// Adds the id as the last column to a time series. Its fields are never quoted.
+    /// Adds the id as the last column to a time series. A quoted field may have line feeds.
     pub(crate) fn id_in_series(&self, csv: &str) -> String {
         let id = self.id();
         let mut out = String::with_capacity(csv.len() + csv.len() / 4);
-        for (i, line) in csv.split_inclusive('\n').enumerate() {
+        let (mut value, mut is_quoted) = ("run_id", false);
+        for line in csv.split_inclusive('\n') {
+            // A quote in a quoted field is doubled, which changes nothing here.
+            is_quoted ^= line.matches('"').count() % 2 == 1;
+            if is_quoted {
+                out.push_str(line);
+                continue;
+            }
             let row = line.trim_end_matches(['\r', '\n']);
             out.push_str(row);
             out.push(',');
-            out.push_str(if i == 0 { "run_id" } else { &id });
+            out.push_str(value);
             out.push_str(&line[row.len()..]);
+            value = &id;
         }
         out
     }
@@ -211,5 +227,21 @@ impl Provenance {
     /// Whether results are kept when their files have changed: a sweep may have taken hours.
     pub(crate) fn keeps_edited(&self) -> bool {
         self.command == "compare"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn id_in_series_is_at_the_ends_of_rows_alone() {
+        let made_by = Provenance::new("run");
+        let id = made_by.id();
+        let series = "time_s,\"a\nname\"\r\n0,\"two\r\n \"\"lines\"\"\"\r\n1,one\r\n";
+        assert_eq!(
+            made_by.id_in_series(series),
+            format!("time_s,\"a\nname\",run_id\r\n0,\"two\r\n \"\"lines\"\"\",{id}\r\n1,one,{id}\r\n")
+        );
     }
 }

@@ -64,6 +64,11 @@ pub trait PolicyFactory: fmt::Debug + Send + Sync {
         None
     }
 
+    /// Content of the [`file`](Self::file), once the configuration has it.
+    fn file_text(&self) -> Option<&str> {
+        None
+    }
+
     /// The configuration with the content of its file, which messages call `name`.
     ///
     /// # Errors

@@ -109,6 +109,7 @@ fn provenance(arguments: &Compare, inputs: &[Input], scenarios: &[Scenario], cas
     cases
         .iter()
         .fold(made_by, |made_by, case| made_by.files_of(&case.scenario))
+        .files_of_policies(&arguments.policies)
         .seed(scenarios[0].experiment.seed)
         .option("--policies", (!policies.is_empty()).then(|| policies.join(",")))
         .option("--vary", &arguments.vary)

@@ -30,6 +30,7 @@ pub(crate) fn run(arguments: &arguments::Run, terminal: Terminal) -> Result<(), 
     let made_by = Provenance::new("run")
         .scenario(&input)
         .files_of(&scenario)
+        .files_of_policies(&arguments.policy)
         .seed(arguments.seed.map_or(scenario.experiment.seed, Seed::new))
         .option("--seed", arguments.seed)
         .option("--policy", &arguments.policy)

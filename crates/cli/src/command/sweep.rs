@@ -12,7 +12,7 @@ use experiments::parallel;
 use experiments::setting_place::show_in_settings;
 use policy::PolicyConfig;
 use report::Page;
-use scenario::Scenario;
+use scenario::{InputFile, Scenario};
 use serde_json::Value;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -44,7 +44,7 @@ pub(crate) fn run(arguments: &Arguments, terminal: Terminal) -> Result<(), Failu
     directory.finish(&sweep).map_err(|error| failure(error, &input))?;
     let summary = Summary::read(&sweep, &PartSource::File(directory.dataset()))
         .map_err(|error| failure(error, &input))?;
-    let made_by = provenance(arguments, &input, &scenario);
+    let made_by = provenance(arguments, &input, &scenario, &sweep);
     let (json, page) = pages(&summary, &made_by);
     let write = |name, content: &str| {
         directory.write(name, content.as_bytes()).map_err(|error| failure(error, &input))
@@ -87,20 +87,14 @@ fn request(arguments: &Arguments, input: &Input, scenario: &Scenario) -> Result<
         text: scenario.source.clone(),
         design,
         axes: axes.collect::<Result<_, _>>()?,
-        policies: arguments.policies.iter().map(policy).collect::<Result<_, _>>()?,
+        policies: arguments.policies.iter().map(policy).collect(),
         seeds: arguments.seeds,
     })
 }
 
 /// A policy with the content of its file.
-fn policy(policy: &PolicyConfig) -> Result<PolicyText, Failure> {
-    let read = |path: &str| {
-        experiments::files::read(Path::new(path)).map_err(|reason| Failure::Unreadable {
-            message: format!("cannot read `{path}`: {reason}"),
-            hint: "`tandem map` writes the file of `best-known`".to_owned(),
-        })
-    };
-    Ok(PolicyText { text: policy.to_string(), file: policy.file().map(read).transpose()? })
+fn policy(policy: &PolicyConfig) -> PolicyText {
+    PolicyText { text: policy.to_string(), file: policy.file_text().map(str::to_owned) }
 }
 
 enum Stopped {
@@ -159,11 +153,13 @@ fn print(
     arguments.plot.write(page, terminal)
 }
 
-fn provenance(arguments: &Arguments, input: &Input, scenario: &Scenario) -> Provenance {
+fn provenance(arguments: &Arguments, input: &Input, scenario: &Scenario, sweep: &Sweep) -> Provenance {
+    let files = sweep.spec().scenario.files.iter();
+    let files = files.map(|(name, content)| InputFile::new(name, content.as_bytes()));
     let policies: Vec<String> = arguments.policies.iter().map(ToString::to_string).collect();
-    Provenance::new("sweep")
-        .scenario(input)
-        .files_of(scenario)
+    files
+        .fold(Provenance::new("sweep").scenario(input), Provenance::file)
+        .files_of_policies(&arguments.policies)
         .seed(scenario.experiment.seed)
         .option("--policies", (!policies.is_empty()).then(|| policies.join(",")))
         .option("--vary", &arguments.vary)
@@ -180,7 +176,7 @@ fn usage(message: &str, hint: &str) -> Failure {
 /// A failure of a sweep, with problems of values shown in `--vary`.
 fn failure(error: SweepError, input: &Input) -> Failure {
     match error {
-        SweepError::Scenario { settings, text, problems } => {
+        SweepError::Scenario { settings, text, problems, .. } => {
             Failure::Input(show_in_settings(problems, "--vary", &input.file, &settings, &text))
         }
         SweepError::File { action: "write", path, source } => Failure::Other {

@@ -32,6 +32,7 @@ pub(crate) fn run(arguments: &Testbed, terminal: Terminal) -> Result<(), Failure
     let made_by = Provenance::new("testbed")
         .scenario(&input)
         .files_of(&scenario)
+        .files_of_policies(&arguments.policy)
         .seed(experiment.seed)
         .option("--seed", arguments.seed)
         .option("--policy", &arguments.policy)

@@ -5,6 +5,10 @@ use serde_json::{Value, json};
 
 const LTE: &str = include_str!("../data/lte.csv");
 
+/// A map of best policies.
+const MAP: &str = "[[case]]\npreferred = \"wifi\"\ncostly = \"lte\"\nactivity = 1.0\nrate = \"2Mbps\"\n\
+                   costly_share = 0.5\npolicy = \"wifi-first\"\n";
+
 fn made_by(text: &str) -> Value {
     let json: Value = serde_json::from_str(text).expect("JSON");
     json["made_by"].clone()
@@ -77,6 +81,10 @@ fn id_changes_with_every_input_and_nothing_else() {
     assert!(plain.len() == 12 && plain.bytes().all(|b| b.is_ascii_hexdigit()), "{plain}");
     assert_eq!(id(&["--out", "elsewhere", "-q"]), plain);
     let mut ids = vec![plain, id(&["--seed", "6"]), id(&["--policy", "none"]), id(&["--set", "duration=3s"])];
+    place.write("m.toml", MAP);
+    ids.push(id(&["--policy", "best-known:map=m.toml"]));
+    place.write("m.toml", &MAP.replace("wifi-first", "none"));
+    ids.push(id(&["--policy", "best-known:map=m.toml"]));
     place.write("lte.csv", &LTE.replace("250000", "240000"));
     ids.push(id(&[]));
     place.write("tiny.toml", &format!("{TINY}\n"));
@@ -85,6 +93,28 @@ fn id_changes_with_every_input_and_nothing_else() {
     ids.sort();
     ids.dedup();
     assert_eq!(ids.len(), count);
+}
+
+#[test]
+fn comparison_and_sweep_name_files_of_policies_and_values() {
+    let place = Place::new();
+    place.write("other.csv", &LTE.replace("250000", "240000"));
+    place.write("m.toml", MAP);
+    let files = |command: &str, out: &str| {
+        let vary = "path.lte.down.trace=lte.csv,other.csv";
+        let policies = "none,best-known:map=m.toml";
+        let arguments = ["--vary", vary, "--policies", policies, "--seeds", "1", "--format", "json"];
+        let all = [&[command, "tiny.toml", "--set", "duration=1s", "--out", out][..], &arguments].concat();
+        made_by(&place.done(&all))["files"].clone()
+    };
+    for command in ["compare", "sweep"] {
+        let file = |name: &str| json!({"file": name, "sha256": sha256(&place, name)});
+        assert_eq!(
+            files(command, command),
+            json!([file("lte.csv"), file("other.csv"), file("m.toml")]),
+            "{command}"
+        );
+    }
 }
 
 #[test]

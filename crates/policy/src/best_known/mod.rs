@@ -63,13 +63,15 @@ pub struct BestKnown {
     pub look: Duration,
     /// Name of the file of the map; `None` for the built-in map.
     pub file: Option<String>,
+    /// Text of that file, once it is read.
+    pub file_text: Option<Arc<str>>,
     /// The measured cases.
     pub map: Arc<Map>,
 }
 
 impl Default for BestKnown {
     fn default() -> Self {
-        Self { look: Duration::from_secs(5), file: None, map: Map::built_in() }
+        Self { look: Duration::from_secs(5), file: None, file_text: None, map: Map::built_in() }
     }
 }
 
@@ -120,9 +122,12 @@ impl PolicyFactory for BestKnown {
     fn file(&self) -> Option<&str> {
         self.file.as_deref()
     }
+    fn file_text(&self) -> Option<&str> {
+        self.file_text.as_deref()
+    }
     fn with_file(&self, name: &str, text: &str) -> Result<PolicyConfig, Vec<schema::Diagnostic>> {
         let map = Arc::new(Map::from_toml(name, text)?);
-        Ok(PolicyConfig::from(Self { map, ..self.clone() }))
+        Ok(PolicyConfig::from(Self { map, file_text: Some(text.into()), ..self.clone() }))
     }
 }
 
