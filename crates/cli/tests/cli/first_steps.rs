@@ -1,7 +1,8 @@
 //! `tandem init`, `tandem examples` and `tandem check`, without a checkout.
 
-use crate::support::{Output, Place};
+use crate::support::{Output, Place, output_of, tandem_path};
 use std::fmt::Write as _;
+use std::process::Command;
 
 const WIFI: &str = include_str!("../../../../traces/walk-away.wifi.csv");
 const LTE: &str = include_str!("../../../../traces/walk-away.lte.csv");
@@ -74,6 +75,23 @@ fn init_writes_a_usable_scenario_and_replaces_nothing() {
     assert_usable(&place, "scenario.toml");
     assert_usable(&place, "walk.toml");
     assert_eq!(place.read("tiny.toml"), crate::support::TINY);
+}
+
+#[test]
+fn files_that_cannot_be_written_leave_nothing() {
+    // The scenario `film` is smaller than its second file, with which the limit is reached.
+    for (arguments, blocks) in [("init", 1), ("examples --copy film", 3)] {
+        let place = Place::new();
+        let before = place.list("");
+        // The limit of a file's size stands for a full disk: a write fails in the middle.
+        let script =
+            format!("trap '' XFSZ; ulimit -f {blocks}; exec {} {arguments}", tandem_path().display());
+        let output = output_of(Command::new("sh").args(["-c", &script]).current_dir(place.path()));
+        assert_eq!(output.code, 1, "{arguments}: {}", output.err);
+        assert!(output.err.contains("cannot write "), "{arguments}: {}", output.err);
+        assert_eq!(place.list(""), before, "{arguments}");
+        place.done(&arguments.split(' ').collect::<Vec<_>>());
+    }
 }
 
 #[test]
