@@ -5,7 +5,7 @@
 //! renamed, not replaced.
 
 use crate::failure::{Failure, reason};
-use crate::hidden_folder::{HiddenFolder, PROBE_PREFIX, remove_abandoned};
+use crate::hidden_folder::{HiddenFolder, PROBE_PREFIX, lock, remove_abandoned};
 use crate::output::Terminal;
 use crate::provenance::{Earlier, Provenance};
 use rustix::fs::{AtFlags, StatxAttributes, StatxFlags};
@@ -116,6 +116,8 @@ impl Folder {
         );
         let content =
             self.write_hidden(files, stream).map_err(|error| Failure::write(&self.shown, &error))?;
+        // Another run that ends now must not replace results between their check and their renaming.
+        let _lock = lock(self.parent());
         let (kept, earlier) = self.earlier();
         match self.check().map_err(|failure| failure.to_text()).and_then(|()| {
             self.put_in_place(&content, kept.as_deref())
@@ -305,4 +307,43 @@ impl Folder {
 fn is_mount_point(path: &Path) -> bool {
     let statx = rustix::fs::statx(rustix::fs::CWD, path, AtFlags::empty(), StatxFlags::BASIC_STATS);
     statx.is_ok_and(|meta| meta.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use std::collections::BTreeSet;
+    use std::sync::Barrier;
+    use std::thread;
+
+    #[test]
+    fn runs_that_end_at_once_lose_no_results() {
+        const RUNS: u64 = 4;
+        for _ in 0..50 {
+            let place = tempfile::tempdir().unwrap();
+            let target = place.path().join("out");
+            let start = Barrier::new(RUNS as usize);
+            let write = &|seed: u64| {
+                let made_by = Provenance::new("run").option("--seed", [seed]);
+                let folder = Folder::plan(&target).unwrap().made_by(&made_by);
+                let result = json!({"made_by": made_by.to_json()}).to_string();
+                start.wait();
+                folder.write(&[(MARKER, result.as_bytes())]).map(|_| ()).map_err(|failure| failure.to_text())
+            };
+            thread::scope(|scope| {
+                let threads: Vec<_> = (0..RUNS).map(|seed| scope.spawn(move || write(seed))).collect();
+                for thread in threads {
+                    thread.join().unwrap().unwrap();
+                }
+            });
+            let settings = |entry: fs::DirEntry| {
+                let result = fs::read(entry.path().join(MARKER)).unwrap();
+                serde_json::from_slice::<Value>(&result).unwrap()["made_by"]["settings"].to_string()
+            };
+            let entries = fs::read_dir(place.path()).unwrap();
+            let kept: BTreeSet<String> = entries.map(|entry| settings(entry.unwrap())).collect();
+            assert_eq!(kept.len(), RUNS as usize, "{kept:?}");
+        }
+    }
 }

@@ -8,6 +8,8 @@ use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// Part of the name of a hidden folder, after that of the final one.
@@ -21,6 +23,12 @@ const CONTENT: &str = "new";
 
 /// Folder of replaced results below the hidden one.
 const OLD: &str = "old";
+
+/// Maximum time to wait for the lock of a folder.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Interval between two attempts to lock a folder.
+const LOCK_INTERVAL: Duration = Duration::from_millis(5);
 
 /// A hidden folder with a lock. It is removed when it is dropped.
 pub(crate) struct HiddenFolder {
@@ -69,6 +77,21 @@ impl HiddenFolder {
     pub(crate) fn keep(self) -> PathBuf {
         self.folder.keep().join(CONTENT)
     }
+}
+
+/// Locks a folder for this process alone until the result is dropped. A file system without locks is
+/// no obstacle, nor is a process that keeps the lock: a sweep keeps that of its own directory for
+/// hours.
+pub(crate) fn lock(folder: &Path) -> Option<File> {
+    let folder = File::open(folder).ok()?;
+    let end = Instant::now() + LOCK_TIMEOUT;
+    while flock(&folder, FlockOperation::NonBlockingLockExclusive) == Err(rustix::io::Errno::WOULDBLOCK) {
+        if Instant::now() >= end {
+            break;
+        }
+        thread::sleep(LOCK_INTERVAL);
+    }
+    Some(folder)
 }
 
 /// Removes folders that killed runs left in `parent` for results called `name`.
