@@ -75,8 +75,7 @@ pub(crate) fn capture(file: &str, error: &ReadError) -> PyErr {
 /// `OSError`.
 pub(crate) fn sweep(error: &SweepError) -> PyErr {
     match error {
-        SweepError::Scenario { settings, text, problems } => {
-            let name = problems.first().map_or("", |problem| &problem.file);
+        SweepError::Scenario { name, settings, text, problems } => {
             scenario_with(problems.clone(), VARY, name, settings, text)
         }
         SweepError::File { source, path, .. } if source.raw_os_error().is_some() => {

@@ -19,8 +19,8 @@ use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::reader::ChunkReader;
 use std::fs::File;
-use std::io::Write;
-use std::path::PathBuf;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Rows of a row group of a merged file.
@@ -133,6 +133,52 @@ pub fn merge<W: Write + Send>(sweep: &Sweep, parts: &[PartSource], out: W) -> Re
         return Err(SweepError::Missing { index: next });
     }
     groups.finish()
+}
+
+/// Like [`merge`], into a file that messages call `name`.
+pub(crate) fn merge_into(
+    sweep: &Sweep,
+    parts: &[PartSource],
+    file: &mut File,
+    name: &Path,
+) -> Result<(), SweepError> {
+    let mut out = Output { file: BufWriter::new(file), failure: None };
+    let merged = merge(sweep, parts, &mut out);
+    match out.failure {
+        Some(failure) => Err(SweepError::write(name)(failure)),
+        None => merged,
+    }
+}
+
+/// A file that keeps the reason of its first failure, which Parquet's errors do not distinguish from
+/// invalid data.
+struct Output<'f> {
+    file: BufWriter<&'f mut File>,
+    failure: Option<io::Error>,
+}
+
+impl Output<'_> {
+    fn keep<T>(&mut self, result: io::Result<T>) -> io::Result<T> {
+        result.map_err(|error| {
+            let kind = error.kind();
+            if kind != io::ErrorKind::Interrupted {
+                self.failure.get_or_insert(error);
+            }
+            kind.into()
+        })
+    }
+}
+
+impl Write for Output<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(bytes);
+        self.keep(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let flushed = self.file.flush();
+        self.keep(flushed)
+    }
 }
 
 /// The rows of a batch from index `next` on, which then becomes the index after them.
@@ -255,4 +301,34 @@ fn reader<R: ChunkReader + 'static>(
         Some(mask) => builder.with_projection(mask).build()?,
         None => builder.build()?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Design, Request};
+    use core::ops::ControlFlow;
+
+    const SCENARIO: &str = "duration = \"100ms\"\n[[path]]\nname = \"wifi\"\nradio = \"huang2012.wifi\"\n\
+                            down = { rate = \"2Mbps\" }\n[[traffic]]\nkind = \"bulk\"\n";
+
+    #[test]
+    fn full_disk_is_a_failure_of_the_file_and_not_of_its_format() {
+        let request = Request {
+            name: "s.toml".to_owned(),
+            text: SCENARIO.to_owned(),
+            design: Design::Grid,
+            axes: Vec::new(),
+            policies: Vec::new(),
+            seeds: 1,
+        };
+        let sweep = Sweep::describe(request, &|_: &str| Err("no such file".to_owned())).unwrap();
+        let part = sweep.run_batch(0..1, &mut |_| ControlFlow::Continue(())).unwrap();
+        let parts = [PartSource::Bytes(part.bytes.into())];
+        let mut full = File::options().write(true).open("/dev/full").unwrap();
+        let error = merge_into(&sweep, &parts, &mut full, Path::new("sweep.parquet")).unwrap_err();
+        let SweepError::File { action: "write", path, source } = error else { panic!("{error}") };
+        assert_eq!(path, Path::new("sweep.parquet"));
+        assert_eq!(source.raw_os_error(), Some(rustix::io::Errno::NOSPC.raw_os_error()));
+    }
 }

@@ -4,7 +4,8 @@
 //! part says which runs it holds, so that a killed sweep goes on without reading them. A lock
 //! (flock(2)) keeps a second process out.
 
-use crate::{Part, PartSource, Spec, Sweep, SweepError, merge};
+use crate::dataset::merge_into;
+use crate::{Part, PartSource, Spec, Sweep, SweepError};
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -51,6 +52,8 @@ impl Directory {
                     entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
                 match names.find(|name| !name.starts_with(TEMPORARY)) {
                     None => Ok(()),
+                    // Another process has written it since.
+                    Some(_) if manifest.exists() => Self::check(path, sweep),
                     Some(name) => Err(SweepError::invalid(
                         format!(
                             "{} holds `{name}` but no {SPEC_FILE}, so it is not a directory of a sweep",
@@ -96,10 +99,9 @@ impl Directory {
             ));
         }
         let directory = Self { path: path.to_owned(), _lock: lock };
-        if !path.join(SPEC_FILE).exists() {
-            let json: serde_json::Value = serde_json::to_value(sweep.spec()).unwrap_or_default();
-            directory.write(SPEC_FILE, format!("{json:#}\n").as_bytes())?;
-        }
+        directory.write_spec(sweep)?;
+        // Another process may have begun another sweep since the first check.
+        Self::check(path, sweep)?;
         // Only now, because a directory with parts and no description is not that of a sweep.
         let parts = path.join(PARTS);
         fs::create_dir_all(&parts).map_err(SweepError::write(&parts))?;
@@ -148,7 +150,7 @@ impl Directory {
                 self.parts()?.into_iter().map(|(_, path)| PartSource::File(path)).collect();
             let target = self.dataset();
             let mut file = self.temporary()?;
-            merge(sweep, &parts, io::BufWriter::new(file.as_file_mut()))?;
+            merge_into(sweep, &parts, file.as_file_mut(), &target)?;
             put(file, &target)?;
         }
         let parts = self.path.join(PARTS);
@@ -167,6 +169,24 @@ impl Directory {
         let mut file = self.temporary()?;
         file.write_all(content).map_err(SweepError::write(&target))?;
         put(file, &target)
+    }
+
+    /// Writes the description of the sweep, unless there is one.
+    fn write_spec(&self, sweep: &Sweep) -> Result<(), SweepError> {
+        let target = self.path.join(SPEC_FILE);
+        if target.exists() {
+            return Ok(());
+        }
+        let json: serde_json::Value = serde_json::to_value(sweep.spec()).unwrap_or_default();
+        let mut file = self.temporary()?;
+        file.write_all(format!("{json:#}\n").as_bytes()).map_err(SweepError::write(&target))?;
+        make_complete(&file).map_err(SweepError::write(&target))?;
+        match file.persist_noclobber(&target) {
+            // The process of another shard was faster.
+            Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            Err(error) => Err(SweepError::write(&target)(error.error)),
+            Ok(_) => Ok(()),
+        }
     }
 
     /// The finished parts with their runs, in ascending order.
@@ -203,13 +223,16 @@ impl Directory {
 
 /// Moves a complete file to its place.
 fn put(file: tempfile::NamedTempFile, target: &Path) -> Result<(), SweepError> {
-    use std::os::unix::fs::PermissionsExt as _;
-    let write = || SweepError::write(target);
-    // A temporary file is readable by its owner only; a dataset is an ordinary file.
-    file.as_file().set_permissions(fs::Permissions::from_mode(0o644)).map_err(write())?;
-    file.as_file().sync_all().map_err(write())?;
-    file.persist(target).map_err(|error| write()(error.error))?;
+    make_complete(&file).map_err(SweepError::write(target))?;
+    file.persist(target).map_err(|error| SweepError::write(target)(error.error))?;
     Ok(())
+}
+
+/// Makes a written file an ordinary one: a temporary file is readable by its owner only.
+fn make_complete(file: &tempfile::NamedTempFile) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    file.as_file().set_permissions(fs::Permissions::from_mode(0o644))?;
+    file.as_file().sync_all()
 }
 
 /// Name of the file of a part, `FIRST-LAST.parquet`, in the directory `parts` of a sweep.

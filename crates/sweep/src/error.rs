@@ -11,6 +11,8 @@ pub enum SweepError {
     /// The scenario is invalid, alone or with settings of the sweep.
     #[error("{}", problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Scenario {
+        /// Name of the scenario, or of the policy's file that has the problems.
+        name: String,
         /// The settings that were applied; empty for the scenario alone.
         settings: Vec<Setting>,
         /// The text with the settings applied.

@@ -130,6 +130,7 @@ impl Spec {
     pub fn differences(&self, other: &Self) -> Vec<&'static str> {
         let differs = [
             (self.tandem != other.tandem, "version or sources of tandem"),
+            (self.scenario.name != other.scenario.name, "name of the scenario's file"),
             (self.scenario.text != other.scenario.text, "scenario"),
             (self.scenario.files != other.scenario.files, "files of the scenario"),
             (self.design != other.design, "design"),

@@ -218,6 +218,7 @@ pub(crate) fn apply(
 ) -> Result<Scenario, SweepError> {
     let text = Setting::apply(settings, &scenario.text).map_err(|error| invalid_setting(&error))?;
     Scenario::parse(&scenario.name, &text, files).map_err(|problems| SweepError::Scenario {
+        name: scenario.name.clone(),
         settings: settings.to_vec(),
         text,
         problems,
@@ -275,6 +276,7 @@ fn policies(spec: &Spec) -> Result<Vec<PolicyConfig>, SweepError> {
             .map_err(|error: policy::PolicyError| SweepError::invalid(error.to_string(), error.hint()))?;
         let (Some(path), Some(content)) = (policy.file(), &given.file) else { return Ok(policy) };
         policy.with_file(path, content).map_err(|problems| SweepError::Scenario {
+            name: path.to_owned(),
             settings: Vec::new(),
             text: content.clone(),
             problems,

@@ -493,3 +493,44 @@ fn directory_of_others_is_refused() {
     let error = Directory::open(&path, &other).unwrap_err();
     assert!(error.to_string().contains("another sweep: different varied keys or values"), "{error}");
 }
+
+#[test]
+fn sweep_of_a_scenario_of_another_name_is_refused_with_the_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let named = |name: &str| {
+        let request = Request { name: name.to_owned(), ..request(Vec::new(), Design::Grid, 1) };
+        Sweep::describe(request, &files).unwrap()
+    };
+    drop(Directory::open(folder.path(), &named("tiny.toml")).unwrap());
+    let error = Directory::open(folder.path(), &named("other.toml")).unwrap_err();
+    assert!(error.to_string().ends_with("another sweep: different name of the scenario's file"), "{error}");
+}
+
+#[test]
+fn problem_of_a_varied_file_has_the_name_of_the_scenario() {
+    let axes = vec![axis("path.lte.down.trace", &["lte.csv", "absent.csv"])];
+    let error = Sweep::describe(request(axes, Design::Grid, 1), &files).unwrap_err();
+    let SweepError::Scenario { name, settings, .. } = error else { panic!("{error}") };
+    assert_eq!((name.as_str(), settings.len()), ("tiny.toml", 1));
+}
+
+#[test]
+fn one_of_two_sweeps_that_begin_at_once_gets_the_directory() {
+    let sweeps =
+        [1, 2].map(|seeds| Sweep::describe(request(Vec::new(), Design::Grid, seeds), &files).unwrap());
+    for open in [Directory::open, Directory::open_for_shard] {
+        for _ in 0..100 {
+            let folder = tempfile::tempdir().unwrap();
+            let start = std::sync::Barrier::new(2);
+            let begin = &|sweep| {
+                start.wait();
+                open(folder.path(), sweep).is_ok()
+            };
+            let opened: Vec<bool> = std::thread::scope(|scope| {
+                let threads: Vec<_> = sweeps.iter().map(|sweep| scope.spawn(move || begin(sweep))).collect();
+                threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+            });
+            assert_eq!(opened.iter().filter(|&&is_open| is_open).count(), 1, "{opened:?}");
+        }
+    }
+}
