@@ -8,6 +8,7 @@
 //!   and its delivery by the driver.
 
 mod driver;
+mod flow_numbers;
 mod lateness;
 mod network;
 mod offload;

@@ -2,10 +2,10 @@
 //! interface counters, power meters and packet capture.
 
 use crate::Lateness;
+use crate::flow_numbers::FlowNumbers;
 use crate::offload::complete_offload;
 use crate::packet::{emit, has_mp_prio, is_tcp, mark, payload_len, segment};
 use bytes::Bytes;
-use core::net::IpAddr;
 use link::LinkStats;
 use linux::tun::PendingOffload;
 use middlebox::{Chain, TransitSegment};
@@ -115,8 +115,7 @@ impl Transit {
 #[derive(Debug)]
 struct Middleboxes {
     chain: Chain<Bytes>,
-    /// Addresses of the device and of the server, by flow number.
-    flows: Vec<(IpAddr, IpAddr)>,
+    flows: FlowNumbers,
 }
 
 /// The network between a device and its server.
@@ -152,7 +151,10 @@ impl Network {
             let others = spec.also_measure.iter().map(|profile| Meter::new(profile.clone()));
             let seed = experiment.seed.derive(&spec.name).derive("middlebox");
             let middleboxes = (!spec.middleboxes.is_empty()).then(|| {
-                Box::new(Middleboxes { chain: Chain::new(&spec.middleboxes, seed), flows: Vec::new() })
+                Box::new(Middleboxes {
+                    chain: Chain::new(&spec.middleboxes, seed),
+                    flows: FlowNumbers::default(),
+                })
             });
             PathCounters {
                 present: spec.join_at == Instant::ZERO,
@@ -486,12 +488,8 @@ impl Network {
         let Some(middleboxes) = &mut self.paths[path].middleboxes else { return false };
         let Some((source, destination, segment)) = segment(packet) else { return false };
         let addresses = if down { (destination, source) } else { (source, destination) };
-        let known = middleboxes.flows.iter().position(|&flow| flow == addresses);
-        let flow = known.unwrap_or_else(|| {
-            middleboxes.flows.push(addresses);
-            middleboxes.flows.len() - 1
-        });
-        middleboxes.chain.push(now, TransitSegment { from_device: !down, flow: flow as u32, segment });
+        let flow = middleboxes.flows.number(addresses);
+        middleboxes.chain.push(now, TransitSegment { from_device: !down, flow, segment });
         true
     }
 
@@ -501,7 +499,7 @@ impl Network {
             let Some(TransitSegment { from_device, flow, segment }) = middleboxes.chain.poll(now) else {
                 break;
             };
-            let (device, server) = middleboxes.flows[flow as usize];
+            let Some((device, server)) = middleboxes.flows.pair(flow) else { continue };
             let (source, destination) = if from_device { (device, server) } else { (server, device) };
             let mut packet = self.free_buffers.pop().unwrap_or_default();
             // A middlebox may produce a segment with options that exceed the TCP header: drop it.
