@@ -4,7 +4,6 @@ use crate::Error;
 use crate::endpoints::{Endpoints, JOURNAL};
 use crate::journal::Place;
 use crate::store::Store;
-use linux::process;
 use std::path::Path;
 use std::rc::Rc;
 
@@ -17,7 +16,6 @@ pub fn undo(state: &Path) -> Result<(), Error> {
         return Ok(());
     }
     let store = Store::lock(state).map_err(|error| Error::state(&state.display().to_string(), error))?;
-    let place = Place { boot: process::boot_id()?, namespace: process::network_namespace()? };
     // Opening restores the endpoints and limits of the journal.
-    Endpoints::open(place, Some(Rc::new(store)))?.restore()
+    Endpoints::open(Place::here()?, Some(Rc::new(store)))?.restore()
 }

@@ -1,11 +1,12 @@
 //! Capabilities, limits and identity of this process.
 
-use crate::Error;
+use crate::{Error, option};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CapabilitySet, capabilities};
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::UnixDatagram;
 use std::sync::OnceLock;
 
 /// Limit of open files before [`raise_open_file_limit`] has raised it.
@@ -53,6 +54,16 @@ pub fn boot_id() -> Result<String, Error> {
     let path = "/proc/sys/kernel/random/boot_id";
     let text = fs::read_to_string(path).map_err(|error| Error::system(format!("read {path}"), error))?;
     Ok(text.trim_end().to_owned())
+}
+
+/// Cookie of the calling thread's network namespace, unique since boot; `None` before Linux 5.14.
+pub fn network_namespace_cookie() -> Option<u64> {
+    let socket = UnixDatagram::unbound().ok()?;
+    let mut value = [0; 8];
+    // SAFETY: the option is a number.
+    #[allow(unsafe_code)]
+    let length = unsafe { option::get(&socket, libc::SOL_SOCKET, libc::SO_NETNS_COOKIE, &mut value) };
+    length.is_ok_and(|length| length == value.len()).then(|| u64::from_ne_bytes(value))
 }
 
 /// Inode number of the calling thread's network namespace; unique while the namespace exists.

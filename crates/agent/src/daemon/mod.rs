@@ -28,7 +28,6 @@ use interface_state::InterfaceState;
 use linux::clock::{self, Clock};
 use linux::diag::Diag;
 use linux::pm::Events;
-use linux::process;
 use linux::route::{Monitor, Route};
 use round_trips::RoundTrips;
 use rules::RuleSteering;
@@ -158,8 +157,8 @@ impl Agent {
             info!("{remark}");
         }
         let store = if options.dry_run { None } else { Some(lock_store(options)?) };
-        let boot = process::boot_id()?;
-        let place = Place { boot: boot.clone(), namespace: process::network_namespace()? };
+        let place = Place::here()?;
+        let boot = place.boot.clone();
         // Subscribed before the first listing, so that no change is missed.
         let monitor = Monitor::open()?;
         let endpoints = Endpoints::open(place, store.clone())?;

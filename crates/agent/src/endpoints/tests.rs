@@ -17,7 +17,7 @@ fn wanted(last: u8, open: bool) -> Wanted {
 
 fn open(folder: &Path) -> Result<Endpoints, Error> {
     let store = Store::lock(folder).expect("a state directory");
-    let place = Place { boot: "boot".to_owned(), namespace: 1 };
+    let place = Place { boot: "boot".to_owned(), namespace: 1, cookie: None };
     Endpoints::open(place, Some(Rc::new(store)))
 }
 

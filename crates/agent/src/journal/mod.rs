@@ -5,6 +5,7 @@
 //! a reboot there is nothing to undo. Changes of other programs are kept.
 
 use linux::pm::{Endpoint, Flags, Limits};
+use linux::process;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
@@ -35,8 +36,26 @@ pub struct Journal {
 pub struct Place {
     /// Boot ID, from `/proc/sys/kernel/random/boot_id`.
     pub boot: String,
-    /// Inode of the network namespace.
+    /// Inode of the network namespace. Another namespace may have it later.
     pub namespace: u64,
+    /// Cookie of the network namespace; `None` in the journals of earlier versions and before Linux
+    /// 5.14.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cookie: Option<u64>,
+}
+
+impl Place {
+    /// Boot and network namespace of the calling thread.
+    ///
+    /// # Errors
+    /// Fails when `/proc` is not mounted.
+    pub fn here() -> Result<Self, linux::Error> {
+        Ok(Self {
+            boot: process::boot_id()?,
+            namespace: process::network_namespace()?,
+            cookie: process::network_namespace_cookie(),
+        })
+    }
 }
 
 /// Original state of an endpoint.
@@ -104,7 +123,9 @@ impl Journal {
 
     /// True when the journal belongs to `place`.
     pub fn belongs_to(&self, place: &Place) -> bool {
-        self.place == *place
+        let has_cookies = self.place.cookie.is_some() && place.cookie.is_some();
+        (&self.place.boot, self.place.namespace) == (&place.boot, place.namespace)
+            && (!has_cookies || self.place.cookie == place.cookie)
     }
 
     /// True when there is nothing to undo.

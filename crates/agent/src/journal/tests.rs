@@ -103,6 +103,18 @@ fn only_unfinished_changes_are_retained() {
 }
 
 #[test]
+fn journal_of_another_namespace_with_the_same_inode_is_foreign() {
+    let place = |cookie| Place { boot: "boot".to_owned(), namespace: 7, cookie };
+    let written = Journal::new(place(Some(1)));
+    let read = Journal::parse(&written.to_bytes()).unwrap();
+    assert!(read.belongs_to(&place(Some(1))) && read.belongs_to(&place(None)));
+    assert!(!read.belongs_to(&place(Some(2))));
+    let old = br#"{"version":1,"place":{"boot":"boot","namespace":7},"added":[],"before":[],"limits":null}"#;
+    let old = Journal::parse(old).unwrap();
+    assert!(old.belongs_to(&place(Some(1))) && old.belongs_to(&place(None)));
+}
+
+#[test]
 fn invalid_journal_is_rejected() {
     for text in ["", "{", "null", "[]", "{\"version\":1}", "\u{0}"] {
         assert!(Journal::parse(text.as_bytes()).is_err(), "{text}");

@@ -9,7 +9,7 @@ use crate::{in_new_namespace, new_namespace};
 use std::fs;
 use std::sync::mpsc;
 use tandem_linux::Error;
-use tandem_linux::process::network_namespace;
+use tandem_linux::process::{network_namespace, network_namespace_cookie};
 use tandem_linux::sysctl::read;
 
 #[test]
@@ -20,6 +20,15 @@ fn namespace_has_its_own_connection_table() {
         assert_eq!(read("net.ipv4.tcp_ehash_entries")?, "8192");
         Ok(())
     });
+}
+
+#[test]
+#[ignore = "needs root"]
+fn needs_root_each_namespace_has_its_own_cookie() {
+    let inside = || new_namespace().run(|| Ok::<_, Error>(network_namespace_cookie())).expect("root");
+    let cookies = [network_namespace_cookie(), inside(), inside()];
+    assert!(cookies.iter().all(Option::is_some), "{cookies:?}");
+    assert!(cookies[0] != cookies[1] && cookies[1] != cookies[2], "{cookies:?}");
 }
 
 #[test]
