@@ -131,23 +131,14 @@ impl Nat {
                 ExpiryAction::Reset | ExpiryAction::Drop => return Verdict::Drop,
             }
         }
-        let number = match number {
-            Some(number) => {
-                if !is_live && on_expiry == ExpiryAction::NewPort {
-                    self.change_port(number);
-                }
-                number
+        let number = if let Some(number) = number {
+            if !is_live && on_expiry == ExpiryAction::NewPort {
+                self.change_port(number);
             }
-            None => {
-                self.make_room(now, idle, on_expiry);
-                self.add(Mapping {
-                    flow,
-                    device_port,
-                    server_port,
-                    external_port: device_port,
-                    last_used: now,
-                })
-            }
+            number
+        } else {
+            self.make_room(now, idle, on_expiry);
+            self.add(Mapping { flow, device_port, server_port, external_port: device_port, last_used: now })
         };
         let Some(mapping) = self.mappings.get_mut(&number) else { return Verdict::Drop };
         mapping.last_used = now;
