@@ -39,7 +39,7 @@ const ANYWHERE: [IpAddr; 2] = [IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv
 pub(super) struct Plan {
     pub(super) agent: agent::config::Config,
     pub(super) proxy: proxy::Config,
-    /// Chains of the nftables table.
+    /// Rules of the nftables table.
     pub(super) rules: Rules,
     pub(super) upstream: SocketAddr,
     /// Addresses at which the clients behind `--forward` reach the proxy.
