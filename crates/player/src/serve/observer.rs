@@ -68,7 +68,7 @@ impl Observer {
             current.replace(Current { entry, body_ended: false, counts_frames: false, number })
         {
             if before.entry.complete {
-                before.entry.acknowledged_ms = Some(now);
+                before.entry.acknowledged_ms.get_or_insert(now);
             }
             self.log.push(before.entry);
         }
