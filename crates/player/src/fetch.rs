@@ -6,6 +6,7 @@ use crate::error::PlayError;
 use crate::http::{Client, HttpError, Network, Range};
 use ::cmcd::Object;
 use linux::clock::Clock;
+use percent_encoding::percent_decode_str;
 use playback::{Cmcd, Failure};
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -126,10 +127,7 @@ impl Fetcher {
         let fields = state.send(self.cmcd, &mut asked);
         self.with_retries(url, async |client| {
             let answer = client.get(&asked, range, &fields).await?;
-            let (mut place, from) = (answer.url.clone(), answer.from);
-            if place == asked {
-                place = url.clone();
-            }
+            let (place, from) = (without_cmcd(answer.url.clone(), &asked, url), answer.from);
             let mut bytes = answer.whole(most).await?;
             // A server without range support sent the whole resource.
             if let Some((first, last)) = range {
@@ -150,8 +148,7 @@ impl Fetcher {
         let fields = self.request_state(Object::Other).send(self.cmcd, &mut asked);
         self.with_retries(url, async |client| {
             let (size, place) = size(client, &asked, &fields).await?;
-            // The CMCD parameter is not part of the file's address.
-            Ok((size, if place == asked { url.clone() } else { place }))
+            Ok((size, without_cmcd(place, &asked, url)))
         })
         .await
     }
@@ -228,6 +225,23 @@ impl Retries {
         self.pause = (self.pause * 2).min(RETRY_PAUSES[1]);
         Some(error.retry_after().map_or(ours, |asked| asked.clamp(ours, RETRY_PAUSES[2])))
     }
+}
+
+/// Removes the CMCD argument of the request from its final address `place`. `asked` is `url` with the
+/// argument, if any; a redirect may have copied it.
+fn without_cmcd(mut place: Url, asked: &Url, url: &Url) -> Url {
+    if place == *asked {
+        return url.clone();
+    }
+    let argument = asked.query().filter(|_| asked != url).and_then(|query| query.rsplit('&').next());
+    let (Some(argument), Some(query)) = (argument, place.query()) else { return place };
+    // A server may encode the characters of the argument differently.
+    let is_other = |part: &&str| !percent_decode_str(part).eq(percent_decode_str(argument));
+    let rest = query.split('&').filter(is_other).collect::<Vec<_>>().join("&");
+    if rest.len() < query.len() {
+        place.set_query(Some(&*rest).filter(|rest| !rest.is_empty()));
+    }
+    place
 }
 
 async fn size(
@@ -348,6 +362,25 @@ impl Task {
 mod tests {
     use super::*;
     use hyper::StatusCode;
+
+    #[test]
+    fn final_address_is_without_the_cmcd_argument() {
+        let url = |text: &str| Url::parse(text).unwrap();
+        let (plain, asked) = (url("http://h/v?a=b"), url("http://h/v?a=b&CMCD=ot%3Dm%2Csid%3D%22x%22"));
+        let table = [
+            (asked.as_str(), "http://h/v?a=b"),
+            ("http://h/w?a=b&CMCD=ot%3Dm%2Csid%3D%22x%22", "http://h/w?a=b"),
+            ("http://h/w?CMCD=ot%3dm,sid=%22x%22&t=1", "http://h/w?t=1"),
+            ("http://h/w?CMCD=ot%3Dm%2Csid%3D%22x%22", "http://h/w"),
+            ("http://h/w?CMCD=own", "http://h/w?CMCD=own"),
+            ("http://h/w?", "http://h/w?"),
+            ("http://h/w", "http://h/w"),
+        ];
+        for (place, expected) in table {
+            assert_eq!(without_cmcd(url(place), &asked, &plain).as_str(), expected);
+        }
+        assert_eq!(without_cmcd(url("http://h/w?a=b"), &plain, &plain), url("http://h/w?a=b"));
+    }
 
     #[test]
     fn retry_pauses_double_up_to_8_s_or_follow_retry_after() {
