@@ -5,8 +5,10 @@ use crate::{FORMAT, FORMER_FORMAT};
 
 /// Tolerance for clocks and rounding of players, in seconds.
 pub(crate) const TOLERANCE_S: f64 = 1e-3;
-/// Maximum length of a list, unless it has a limit of its own.
-const MAX_ENTRIES: usize = 20_000;
+/// Maximum length of a record's list, such as that of the segments, unless it has a limit of its own.
+pub const MAX_ENTRIES: usize = 20_000;
+/// Maximum length of `video.url`.
+pub const MAX_URL_CHARS: usize = 4_096;
 const MAX_ERRORS: usize = 1_000;
 const MAX_LEVELS: usize = 256;
 /// Maximum of a number: every JSON reader has exact integers up to here, and sums stay finite.
@@ -121,7 +123,7 @@ impl Record {
         let texts = [
             ("player.engine", &self.player.engine, 128),
             ("player.user_agent", &self.player.user_agent, 512),
-            ("video.url", &self.video.url, 4096),
+            ("video.url", &self.video.url, MAX_URL_CHARS),
             ("video.content_id", &self.video.content_id, 64),
             ("video.title", &self.video.title, 512),
             ("settings.proxy", &self.settings.proxy, 1024),

@@ -12,6 +12,7 @@ mod view;
 
 pub mod summary;
 
+pub use check::{MAX_ENTRIES, MAX_URL_CHARS};
 pub use make::Metadata;
 pub use record::{
     Abandoned, Audio, Cmcd, Failure, Kind, Kpis, Level, Mok, Pause, Player, Reason, ReasonKind, Record,

@@ -9,9 +9,11 @@ use crate::fetch::{Download, Event, Failed, Fetcher, Job};
 use crate::source::Presentation;
 use crate::text::{rfc3339, uuid};
 use ::cmcd::Object;
-use abr::{Player, Request, Session, Wait};
+use abr::{Manifest, Player, Request, Session, Wait};
 use linux::clock::Clock;
-use playback::{Kind, Metadata, Reason, ReasonKind, Record, Sample, Settings, Video};
+use playback::{
+    Kind, MAX_ENTRIES, MAX_URL_CHARS, Metadata, Reason, ReasonKind, Record, Sample, Settings, Video,
+};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::pin::pin;
@@ -165,13 +167,37 @@ async fn load(
         let sleep = tokio::time::sleep(Duration::from_nanos(wake.since(clock.now()).as_nanos()));
         tokio::select! {
             biased;
-            loaded = &mut load => return Some(loaded),
+            loaded = &mut load => {
+                return Some(loaded.and_then(|presentation| {
+                    check_segments(config, &presentation.manifest)?;
+                    Ok(presentation)
+                }));
+            }
             () = sleep => {}
         }
         let now = clock.now();
         if limit.is_some_and(|limit| now >= limit) || observe(&Progress::loading(now)).is_break() {
             return None;
         }
+    }
+}
+
+/// Rejects a session with more segments than a record may have.
+fn check_segments(config: &Config, manifest: &Manifest) -> Result<(), PlayError> {
+    // The last request is at the limit, when the buffer is full.
+    let latest = config.limit.map(|limit| span(limit) + config.player.max_buffer);
+    let mut start = units::Duration::ZERO;
+    let requested = (0..manifest.segments()).take_while(|segment| {
+        let is_requested = latest.is_none_or(|latest| start <= latest);
+        start += manifest.length(*segment);
+        is_requested
+    });
+    match requested.count() {
+        0..=MAX_ENTRIES => Ok(()),
+        count => Err(PlayError::Manifest(format!(
+            "expected at most {MAX_ENTRIES} segments, as many as a record may have, found {count}: \
+             limit the time of the session"
+        ))),
     }
 }
 
@@ -228,6 +254,8 @@ fn unloaded(
 /// Metadata of a session, without samples and errors.
 fn metadata(config: &Config, mut video: Video, id: String, started_at: String) -> Metadata {
     video.content_id.clone_from(&config.content_id);
+    // A redirect may lead to a longer address than a record may have.
+    video.url = video.url.map(|url| url.chars().take(MAX_URL_CHARS).collect());
     Metadata {
         id,
         started_at,

@@ -5,7 +5,7 @@
 mod support;
 
 use playback::{ReasonKind, State};
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::ops::ControlFlow;
 use std::thread;
@@ -135,6 +135,80 @@ fn limit_and_viewer_end_a_session_while_its_manifest_loads() {
         assert_eq!(played.record.problems(), Vec::<String>::new());
         assert_eq!(played.record.video.url, Some(server.url("film.mpd").to_string()));
     }
+}
+
+/// Redirects every request for `/film.mp4` to `/moved.mp4`, with its query and `more`.
+fn redirecting_server(more: String) -> Server {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let server = Server::at(listener.local_addr().unwrap().port());
+    thread::spawn(move || {
+        while let Ok((mut stream, _)) = listener.accept() {
+            let mut request = vec![0; 16 << 10];
+            let length = stream.read(&mut request).unwrap();
+            let path = String::from_utf8(request[..length].to_vec()).unwrap();
+            let path = path.split(' ').nth(1).unwrap();
+            let response = match path.strip_prefix("/film.mp4") {
+                Some(query) => answer(&format!("302 Found\r\nLocation: /moved.mp4{query}{more}"), b""),
+                None if path.matches("CMCD=").count() != 1 => answer("400 Bad Request", b""),
+                None => {
+                    answer("206 Partial Content\r\nConnection: close\r\nContent-Range: bytes 0-0/1", b"x")
+                }
+            };
+            stream.write_all(&response).unwrap();
+        }
+    });
+    server
+}
+
+#[test]
+fn redirect_that_copies_the_query_does_not_repeat_cmcd() {
+    let server = redirecting_server(String::new());
+    let mut config = config(&server, sizes(1, 100));
+    config.source = Source::File { url: server.url("film.mp4"), duration: units::Duration::from_millis(100) };
+    let played = play(&config, &mut go).unwrap();
+    assert_eq!((played.failure, played.record.complete), (None, true));
+    assert_eq!(played.record.video.url, Some(server.url("moved.mp4").to_string()));
+}
+
+#[test]
+fn record_has_the_beginning_of_a_long_address() {
+    let server = redirecting_server(format!("&long={}", "x".repeat(6_000)));
+    let mut config = config(&server, sizes(1, 100));
+    config.source = Source::File { url: server.url("film.mp4"), duration: units::Duration::from_millis(100) };
+    let played = play(&config, &mut go).unwrap();
+    assert_eq!((played.failure, played.record.complete), (None, true));
+    assert_eq!(played.record.problems(), Vec::<String>::new());
+    assert_eq!(played.record.video.url.unwrap().len(), 4_096);
+}
+
+#[test]
+fn session_has_no_more_segments_than_a_record() {
+    let server = Server::start(Content::default());
+    let mut config = config(&server, sizes(20_001, 100));
+    let mut leave = |_: &tandem_player::Progress| ControlFlow::Break(());
+    let error = play(&config, &mut leave).unwrap().failure.unwrap();
+    assert!(error.message.starts_with("expected at most 20000 segments"), "{}", error.message);
+    config.limit = Some(Duration::from_millis(200));
+    assert_eq!(play(&config, &mut go).unwrap().failure, None);
+}
+
+#[test]
+fn time_of_an_acknowledgement_is_not_that_of_the_next_request() {
+    let server = Server::start(Content::default());
+    let stream = TcpStream::connect(server.address()).unwrap();
+    let ask = || {
+        (&stream).write_all(b"GET /segments/0/0/1000 HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+        let mut reader = BufReader::new(&stream);
+        while reader.read_line(&mut String::new()).unwrap() > 2 {}
+        reader.read_exact(&mut [0; 1_000]).unwrap();
+    };
+    ask();
+    thread::sleep(Duration::from_millis(300));
+    ask();
+    drop(stream);
+    let log = server.stop();
+    let acknowledged = log[0].acknowledged_ms.unwrap();
+    assert!(acknowledged + 150.0 < log[1].asked_ms, "{log:#?}");
 }
 
 #[test]
