@@ -217,11 +217,14 @@ fn unit_carries_every_option_with_absolute_paths() {
     let command = unit.lines().find_map(|line| line.strip_prefix("ExecStart=")).expect("a command");
     let expected = format!(
         " serve --database /var/lib/tandem-serve/sessions.db --listen 192.0.2.1:8090 --keep 2592000s \
-         --keep-sessions 100 --keep-size 2000000000B --max-size 4000000000B --log-format json --token-file {here}/token \
+         --keep-sessions 100 --keep-size 2000000000B --max-size 4000000000B --log-format json \
          --content {here}/films --allow-host films.example.org --allow-origin https://example.org \
-         --private-content --mptcp $TANDEM_SERVE_OPTIONS"
+         --private-content --mptcp --token-file %d/token-file $TANDEM_SERVE_OPTIONS"
     );
     assert!(command.ends_with(&expected), "{command}");
+    let credential = format!("LoadCredential=token-file:{here}/token");
+    assert!(unit.lines().any(|line| line == credential), "{unit}");
+    let command = command.replace("%d/token-file", &format!("{here}/token"));
     // The program reads its own command line. systemd expands the variable, here to nothing.
     let command = command.trim_end_matches(" $TANDEM_SERVE_OPTIONS");
     let arguments: Vec<&str> = command.split(' ').skip(1).collect();
