@@ -174,7 +174,8 @@ impl Flow {
 
     /// True if the segment has data, or acknowledges data, beyond all earlier segments.
     pub(crate) fn is_progress(&mut self, direction: usize, tcp: &Tcp<'_>) -> bool {
-        let (header, len) = (&tcp.header, u64::from(tcp.payload_len));
+        let header = &tcp.header;
+        let len = if header.flags().has(Flags::SYN) { 0 } else { u64::from(tcp.payload_len) };
         let stream = &mut self.streams[direction];
         let has_data = len > 0 && Some(stream.position(header.seq()) + len) > stream.highest;
         let opposite = &mut self.streams[1 - direction];

@@ -79,9 +79,9 @@ impl HiddenFolder {
     }
 }
 
-/// Locks a folder for this process alone until the result is dropped. A file system without locks is
-/// no obstacle, nor is a process that keeps the lock: a sweep keeps that of its own directory for
-/// hours.
+/// Waits up to ten seconds for a folder's exclusive lock, which lasts until the result is dropped, and
+/// continues without it: some file systems have no locks, and a sweep keeps that of its own directory
+/// for hours.
 pub(crate) fn lock(folder: &Path) -> Option<File> {
     let folder = File::open(folder).ok()?;
     let end = Instant::now() + LOCK_TIMEOUT;

@@ -28,7 +28,7 @@ impl NewFile {
 /// Writes files and returns the paths of the new ones. A file with the same content stays.
 ///
 /// # Errors
-/// If one of the files exists with another content, or cannot be written; then none is left.
+/// If one of the files exists with another content, or cannot be written; then none of them is left.
 pub(crate) fn write_new(files: &[NewFile]) -> Result<Vec<&Path>, Failure> {
     let mut new = Vec::new();
     for file in files {
@@ -66,6 +66,10 @@ fn write(file: &NewFile) -> Result<(), Failure> {
     out.write_all(file.text.as_bytes()).map_err(|error| failure(&error))?;
     match out.persist_noclobber(&file.path) {
         Err(error) if error.error.kind() == std::io::ErrorKind::AlreadyExists => Err(exists(&file.path)),
+        // Some file systems cannot rename without replacing.
+        Err(error) if !file.path.exists() => {
+            error.file.persist(&file.path).map(drop).map_err(|error| failure(&error.error))
+        }
         Err(error) => Err(failure(&error.error)),
         Ok(_) => Ok(()),
     }

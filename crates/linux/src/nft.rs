@@ -8,7 +8,7 @@ use crate::Error;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -54,19 +54,19 @@ impl HeldTable {
         Ok(table)
     }
 
-    /// Leaves new connections to `chains` of the table as they are. The rules stay behind a first one
-    /// that ends the chain: without any, the kernel would stop to translate open connections.
+    /// Inserts `return` as the first rule of `chains`, so that they apply to no new connection. The other
+    /// rules stay: they keep the kernel's connection tracking active, which open connections need.
     ///
     /// # Errors
     /// Fails when `nft` has ended or does not answer.
-    pub fn pass_new_connections(&mut self, chains: &[&str]) -> Result<(), Error> {
+    pub fn bypass_chains(&mut self, chains: &[&str]) -> Result<(), Error> {
         let name = &self.name;
         let commands: Vec<_> =
             chains.iter().map(|chain| format!("insert rule inet {name} {chain} return")).collect();
         self.execute("change", &commands.join("\n"))
     }
 
-    /// Has `nft` execute commands, each on a line, that `verb` this table.
+    /// Sends commands, one on each line, and waits for the result. `verb` names them in errors.
     fn execute(&mut self, verb: &str, commands: &str) -> Result<(), Error> {
         let doing = format!("{verb} the nftables table {}", self.name);
         if let Some(input) = &mut self.input {
@@ -76,7 +76,50 @@ impl HeldTable {
                 .and_then(|()| input.flush())
                 .map_err(|error| Error::system(doing.clone(), error))?;
         }
-        await_answer(&self.name, doing, &self.answers)
+        self.await_answer(doing)
+    }
+
+    /// Waits until the list of tables contains the table, or for an error.
+    fn await_answer(&mut self, doing: String) -> Result<(), Error> {
+        let end = Instant::now() + ANSWER_TIMEOUT;
+        let present = format!("table inet {}", self.name);
+        let lacks = |cause: &str, hint: &str| {
+            Err(Error::Lacks { what: format!("cannot {doing}: {cause}"), hint: hint.to_owned() })
+        };
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            match self.answers.recv_timeout(left) {
+                Ok(line) if line.trim() == present => return Ok(()),
+                Ok(line) if line.contains("Error:") => {
+                    let cause = line.split("Error:").last().unwrap_or_default().trim();
+                    return lacks(
+                        cause,
+                        "nftables 1.0.2 and Linux 5.12 or later, with nf_tables, NAT and fib",
+                    );
+                }
+                Ok(_) => {}
+                Err(RecvTimeoutError::Disconnected) if self.has_failed() => {
+                    return lacks("`nft -i` has ended", "`nft -i` must work on this machine");
+                }
+                // It was ended, or is slow because the machine is busy: a later attempt may succeed.
+                Err(_) => {
+                    return Err(Error::system(doing, std::io::Error::other("no answer from `nft -i`")));
+                }
+            }
+        }
+    }
+
+    /// True if `nft`, whose output has ended, exits with a failure.
+    fn has_failed(&mut self) -> bool {
+        self.await_end();
+        matches!(self.child.try_wait(), Ok(Some(status)) if status.code().is_some_and(|code| code != 0))
+    }
+
+    fn await_end(&mut self) {
+        let end = Instant::now() + END_TIMEOUT;
+        while self.is_held() && Instant::now() < end {
+            thread::sleep(Duration::from_millis(5));
+        }
     }
 
     /// True while the table exists.
@@ -88,32 +131,9 @@ impl HeldTable {
 impl Drop for HeldTable {
     fn drop(&mut self) {
         drop(self.input.take());
-        let end = Instant::now() + END_TIMEOUT;
-        while self.is_held() && Instant::now() < end {
-            thread::sleep(Duration::from_millis(5));
-        }
+        self.await_end();
         _ = self.child.kill();
         _ = self.child.wait();
-    }
-}
-
-/// Waits until the list of tables contains the table, or for an error.
-fn await_answer(name: &str, doing: String, answers: &Receiver<String>) -> Result<(), Error> {
-    let end = Instant::now() + ANSWER_TIMEOUT;
-    let present = format!("table inet {name}");
-    loop {
-        let left = end.saturating_duration_since(Instant::now());
-        match answers.recv_timeout(left) {
-            Ok(line) if line.trim() == present => return Ok(()),
-            Ok(line) if line.contains("Error:") => {
-                let cause = line.split("Error:").last().unwrap_or_default().trim();
-                let hint = "nftables 1.0.2 and Linux 5.12 or later, with nf_tables, NAT and fib";
-                return Err(Error::Lacks { what: format!("cannot {doing}: {cause}"), hint: hint.to_owned() });
-            }
-            Ok(_) => {}
-            // It may have been ended, or is slow because the machine is busy: a later attempt may succeed.
-            Err(_) => return Err(Error::system(doing, std::io::Error::other("no answer from `nft -i`"))),
-        }
     }
 }
 

@@ -338,11 +338,11 @@ unsafe fn mount_private_files(resolver: &[u8]) {
     }
 }
 
-/// Covers the directories of [`NAME_SERVICES`]. A socket in the file system belongs to no network
+/// Mounts an empty tmpfs over the directories of [`NAME_SERVICES`] that exist. A socket in the file system belongs to no network
 /// namespace: through it, the C library would resolve names over the host's network.
 ///
 /// # Safety
-/// As [`mount_private_files`], in the mount namespace of which it is called.
+/// As [`mount_private_files`], and the mount namespace must be the new one.
 #[allow(unsafe_code)]
 unsafe fn hide_name_services() {
     let (tmpfs, mode) = (c"tmpfs".as_ptr(), c"mode=0755".as_ptr());

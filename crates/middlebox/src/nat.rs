@@ -164,8 +164,8 @@ impl Nat {
         }
     }
 
-    /// Removes the oldest mappings that have expired, and one at [`MAX_MAPPINGS`]. With
-    /// [`ExpiryAction::NewPort`] an expired mapping differs from none.
+    /// Removes expired mappings up to the first live one, and at [`MAX_MAPPINGS`] also the oldest. With
+    /// [`ExpiryAction::NewPort`] expired ones stay: their next segment gets a new port.
     fn make_room(&mut self, now: Instant, idle: Duration, on_expiry: ExpiryAction) {
         while let Some(oldest) = self.mappings.first_entry() {
             let (number, mapping) = (*oldest.key(), *oldest.get());

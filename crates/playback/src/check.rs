@@ -5,7 +5,7 @@ use crate::{FORMAT, FORMER_FORMAT};
 
 /// Tolerance for clocks and rounding of players, in seconds.
 pub(crate) const TOLERANCE_S: f64 = 1e-3;
-/// Maximum length of a record's list, such as that of the segments, unless it has a limit of its own.
+/// Maximum length of a list in a record, such as that of the segments. Some have a limit of their own.
 pub const MAX_ENTRIES: usize = 20_000;
 /// Maximum length of `video.url`.
 pub const MAX_URL_CHARS: usize = 4_096;

@@ -1,14 +1,14 @@
-//! Error of a session that cannot begin.
+//! Errors before playback.
 
 use crate::http::HttpError;
 use playback::{Reason, ReasonKind};
 
-/// Error before playback began.
+/// Error before playback.
 #[derive(Debug)]
 pub enum PlayError {
     /// Invalid manifest, or an unsupported feature.
     Manifest(String),
-    /// A server's segment index or file is invalid, or does not fit the others.
+    /// A segment index or file of a representation is invalid, or does not fit those of the others.
     Index(String),
     /// The manifest could not be loaded: its address, and the reason.
     Http(String, HttpError),

@@ -9,7 +9,7 @@ use crate::fetch::{Download, Event, Failed, Fetcher, Job};
 use crate::source::Presentation;
 use crate::text::{rfc3339, uuid};
 use ::cmcd::Object;
-use abr::{Manifest, Player, Request, Session, Wait};
+use abr::{Player, Request, Session, Wait};
 use linux::clock::Clock;
 use playback::{
     Kind, MAX_ENTRIES, MAX_URL_CHARS, Metadata, Reason, ReasonKind, Record, Sample, Settings, Video,
@@ -76,8 +76,8 @@ impl Progress {
 }
 
 /// Plays in real time, in this thread and its namespaces, until the video ends, the viewer leaves
-/// ([`Config::limit`], or `observe` breaks) or an error occurs. `observe` is called ten times per
-/// second.
+/// ([`Config::limit`], or `observe` breaks), the record has its maximum of 20,000 segments, or an
+/// error occurs. `observe` is called ten times per second.
 ///
 /// A session fails if its server does not deliver: its record has the reason.
 ///
@@ -167,37 +167,13 @@ async fn load(
         let sleep = tokio::time::sleep(Duration::from_nanos(wake.since(clock.now()).as_nanos()));
         tokio::select! {
             biased;
-            loaded = &mut load => {
-                return Some(loaded.and_then(|presentation| {
-                    check_segments(config, &presentation.manifest)?;
-                    Ok(presentation)
-                }));
-            }
+            loaded = &mut load => return Some(loaded),
             () = sleep => {}
         }
         let now = clock.now();
         if limit.is_some_and(|limit| now >= limit) || observe(&Progress::loading(now)).is_break() {
             return None;
         }
-    }
-}
-
-/// Rejects a session with more segments than a record may have.
-fn check_segments(config: &Config, manifest: &Manifest) -> Result<(), PlayError> {
-    // The last request is at the limit, when the buffer is full.
-    let latest = config.limit.map(|limit| span(limit) + config.player.max_buffer);
-    let mut start = units::Duration::ZERO;
-    let requested = (0..manifest.segments()).take_while(|segment| {
-        let is_requested = latest.is_none_or(|latest| start <= latest);
-        start += manifest.length(*segment);
-        is_requested
-    });
-    match requested.count() {
-        0..=MAX_ENTRIES => Ok(()),
-        count => Err(PlayError::Manifest(format!(
-            "expected at most {MAX_ENTRIES} segments, as many as a record may have, found {count}: \
-             limit the time of the session"
-        ))),
     }
 }
 
@@ -365,6 +341,9 @@ impl<'a> Driver<'a> {
                 }
             }
             if let Some(request) = self.player.poll_request(now) {
+                if request.segment >= MAX_ENTRIES {
+                    return;
+                }
                 self.request_segment(now, request);
             }
             if self.player.ended().is_some() || self.failure.is_some() {

@@ -9,10 +9,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 use url::Url;
 
-/// Time for the connection and the answer.
-const RESPONSE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Time in which a collector receives a record: this, and more by the minimum rate.
-const RECEIVE_TIMEOUT: Duration = Duration::from_secs(30);
+const ATTEMPTS: u32 = 3;
+/// Rate of the uplink for which an attempt has time.
 const MIN_BYTES_PER_S: usize = 64 << 10;
 /// Interval at which the caller is asked whether to continue.
 const OBSERVE_INTERVAL: Duration = Duration::from_millis(100);
@@ -59,8 +57,9 @@ impl std::error::Error for PostError {}
 
 /// Sends a record to the collector at `base` (docs/reference/session.md), with retries after 0.5
 /// and 1 s, or after the collector's `Retry-After`, if they may help. Sending a stored record again is
-/// harmless. `token` is the collector's token, if any. The upload ends after 40 s and 1 s for each
-/// 64 KiB, or if `observe` breaks, which is called ten times per second.
+/// harmless. `token` is the collector's token, if any. Beside [`Network::patience`], a response has 1 s
+/// for each 64 KiB of the record. The upload ends after three times that time, or if `observe` breaks,
+/// which is called ten times per second.
 ///
 /// # Errors
 /// If the collector did not confirm that it stored the record.
@@ -72,18 +71,15 @@ pub fn post(
     observe: &mut dyn FnMut() -> ControlFlow<()>,
 ) -> Result<(), PostError> {
     let json = record.to_json().to_string().into_bytes();
-    let limit = time_limit(json.len());
+    let sending = Duration::from_secs(json.len().div_ceil(MIN_BYTES_PER_S) as u64);
+    let network = Network { patience: network.patience + sending, ..network.clone() };
     let mut place = base.clone();
     if !place.path().ends_with("/api/sessions") {
         let path = format!("{}/api/sessions", place.path().trim_end_matches('/'));
         place.set_path(&path);
     }
-    let upload = Upload { place, token, json, id: &record.id, limit };
-    upload.run(network, observe)
-}
-
-fn time_limit(bytes: usize) -> Duration {
-    RESPONSE_TIMEOUT + RECEIVE_TIMEOUT + Duration::from_secs(bytes.div_ceil(MIN_BYTES_PER_S) as u64)
+    let upload = Upload { place, token, json, id: &record.id, limit: network.patience * ATTEMPTS };
+    upload.run(&network, observe)
 }
 
 struct Upload<'a> {
@@ -124,7 +120,7 @@ impl Upload<'_> {
         let deadline = Instant::now() + self.limit;
         let mut client = Client::new(network.clone());
         let mut pause = Duration::from_millis(500);
-        let mut left = 2;
+        let mut left = ATTEMPTS - 1;
         loop {
             let (transient, asked, error) =
                 match client.post(&self.place, self.token, self.json.clone()).await {
@@ -215,7 +211,6 @@ mod tests {
         let (result, took) = upload(Duration::from_millis(500), vec![trickle], &mut go);
         assert!(matches!(result, Err(PostError::Http(HttpError::Timeout(..)))), "{result:?}");
         assert!(took < Duration::from_secs(5), "{took:?}");
-        assert_eq!(time_limit(4 << 20), Duration::from_secs(104));
     }
 
     #[test]

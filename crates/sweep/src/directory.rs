@@ -184,6 +184,8 @@ impl Directory {
         match file.persist_noclobber(&target) {
             // The process of another shard was faster.
             Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            // Some file systems cannot rename without replacing.
+            Err(error) if !target.exists() => put(error.file, &target),
             Err(error) => Err(SweepError::write(&target)(error.error)),
             Ok(_) => Ok(()),
         }
@@ -228,7 +230,7 @@ fn put(file: tempfile::NamedTempFile, target: &Path) -> Result<(), SweepError> {
     Ok(())
 }
 
-/// Makes a written file an ordinary one: a temporary file is readable by its owner only.
+/// Writes a file to disk, and lets everybody read it: a temporary file is its owner's alone.
 fn make_complete(file: &tempfile::NamedTempFile) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
     file.as_file().set_permissions(fs::Permissions::from_mode(0o644))?;

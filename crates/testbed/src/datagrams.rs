@@ -67,11 +67,12 @@ struct Flows(Mutex<HashMap<FlowKey, Entry>>);
 #[derive(Debug)]
 struct Entry {
     last_used: Arc<Mutex<Instant>>,
-    /// Evicts the flow when dropped. `None` until the task of an evicted flow has closed its socket.
+    /// Evicts the flow when dropped. `None` once it is evicted; the entry stays until the flow's task has
+    /// closed its socket.
     evict: Option<oneshot::Sender<()>>,
 }
 
-/// A flow as its task has it.
+/// The task's part of a flow.
 #[derive(Debug)]
 struct Flow {
     key: FlowKey,
@@ -134,11 +135,11 @@ impl DatagramRelay {
 }
 
 impl Flows {
-    /// Adds a flow; `None` if it is open or rejected. Beyond [`MAX_FLOWS`] it evicts the flow that has
-    /// been idle for longest.
+    /// Adds a flow; `None` if it is open or rejected, or as many evicted flows as [`MAX_FLOWS`] still have
+    /// their sockets. Beyond [`MAX_FLOWS`] it evicts the flow that has been idle for longest.
     fn begin(&self, key: FlowKey) -> Option<Flow> {
         let mut flows = self.lock();
-        // The second half is for evicted flows, whose sockets close on another thread.
+        // Evicted flows close their sockets on another thread.
         if flows.contains_key(&key) || flows.len() >= 2 * MAX_FLOWS {
             return None;
         }

@@ -125,8 +125,8 @@ impl ServerTls {
     }
 }
 
-/// Whether `verify` finds a revocation. It checks the validity before the lists, and a certificate may
-/// have expired since the handshake: it is verified again at the end of its validity.
+/// Whether `verify` finds a revocation. It checks the validity first, so a certificate that has expired
+/// since the handshake is verified as of the end of its validity.
 fn is_revoked<T>(verify: impl Fn(UnixTime) -> Result<T, Error>, mut at: UnixTime) -> bool {
     loop {
         match verify(at) {

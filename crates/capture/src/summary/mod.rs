@@ -23,8 +23,8 @@ pub struct Summary {
     pub format: &'static str,
     /// Bytes read.
     pub file_bytes: u64,
-    /// Names of the interfaces. The first one of a section without a name has an empty one, others
-    /// have their number.
+    /// Names of the interfaces. An unnamed one is `interface N`, by its number in the section; number 0
+    /// is empty.
     pub interfaces: Vec<String>,
     /// `whole`, `cut` (within a record) or `damaged`.
     pub ended: &'static str,

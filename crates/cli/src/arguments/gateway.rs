@@ -49,7 +49,8 @@ pub(crate) enum GatewayCommand {
 /// Start the gateway and run until a signal.
 ///
 /// Redirects nothing before the server-side proxy is reachable. On SIGTERM or Ctrl-C the redirection
-/// ends first; open connections have five seconds to finish; then the agent undoes its changes.
+/// of new connections ends first; open ones have five seconds to finish; then the agent undoes its
+/// changes.
 #[derive(Debug, Args)]
 pub(crate) struct GatewayUp {
     /// Server-side proxy. A host name is resolved once, at the start

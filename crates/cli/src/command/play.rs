@@ -44,7 +44,7 @@ pub(crate) fn run(arguments: &Play, terminal: Terminal) -> Result<(), Failure> {
         }
         if let Some(collector) = &arguments.post {
             let network = Network { proxy: None, ..config.network.clone() };
-            // A signal during the session ended that only: its record is still sent.
+            // A signal during the session ends the session, not its upload.
             let stopped = stop.load(Ordering::Relaxed);
             let mut observe = || {
                 let is_new = stop.load(Ordering::Relaxed) && !stopped;

@@ -12,7 +12,7 @@ use core::borrow::Borrow;
 use units::{Duration, Instant};
 use wire::{Dss, Flags, MptcpSignal, Payload, SackBlocks, Segment};
 
-/// A sequence number is valid up to this much more than the receive buffer away from the next one.
+/// A sequence number may differ from the next one by the receive buffer and this, in bytes.
 const SEQUENCE_SLACK: u64 = 65_536;
 /// Largest round-trip time that a timestamp may measure, in milliseconds.
 const MAX_TIMESTAMP_RTT_MS: u64 = 60_000;

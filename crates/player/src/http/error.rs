@@ -15,7 +15,7 @@ pub enum HttpError {
     Connect(String, io::Error),
     /// The connection failed.
     Broken(String),
-    /// Timeout without received bytes.
+    /// Timeout: what is missing, and the time.
     Timeout(&'static str, Duration),
     /// Unexpected status.
     Status(StatusCode, Option<Duration>),

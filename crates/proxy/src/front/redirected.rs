@@ -79,8 +79,7 @@ impl Rules {
         let family = |ip: bool| if ip { "ip" } else { "ip6" };
         let mut rules = vec![
             "meta l4proto != tcp return".to_owned(),
-            // Without connection tracking before these rules, a later segment of an open connection
-            // begins a connection for NAT.
+            // NAT takes a connection that is older than connection tracking for a new one.
             "tcp flags & (fin|syn|rst|ack) != syn return".to_owned(),
             "fib daddr type local return".to_owned(),
             format!(

@@ -236,7 +236,7 @@ impl Parts {
     /// Ends the redirection of new connections, then the open ones, then the agent.
     fn stop(mut self) -> Result<(), Failure> {
         if let Some(redirection) = &mut self.redirection
-            && let Err(error) = redirection.end_new()
+            && let Err(error) = redirection.stop_redirecting_new()
         {
             warn!("open connections are cut: {error}");
             self.redirection = None;

@@ -40,10 +40,14 @@ impl Redirection {
         Ok(Self { rules, state })
     }
 
-    /// Redirects no new connections.
-    pub(super) fn end_new(&mut self) -> Result<(), Error> {
-        let State::Held(table) = &mut self.state else { return Ok(()) };
-        table.pass_new_connections(self.rules.chains())
+    /// Ends the redirection of new connections.
+    pub(super) fn stop_redirecting_new(&mut self) -> Result<(), Error> {
+        if let State::Held(table) = &mut self.state {
+            return table.bypass_chains(self.rules.chains());
+        }
+        // An attempt under way drops its table at its end.
+        self.state = State::Lost { next_attempt: Instant::now(), has_failed: false };
+        Ok(())
     }
 
     /// Redirects again if the table is gone. Returns at once.
