@@ -109,7 +109,7 @@ impl HeldTable {
         }
     }
 
-    /// True if `nft`, whose output has ended, exits with a failure.
+    /// True if `nft` exits with a failure after the end of its output.
     fn has_failed(&mut self) -> bool {
         self.await_end();
         matches!(self.child.try_wait(), Ok(Some(status)) if status.code().is_some_and(|code| code != 0))

@@ -163,7 +163,7 @@ fn spawn_init(
         let _ = supervisor.send(seccomp::mptcp::install_filter()?);
     }
     unshare_pid_namespace()?;
-    // The file may be in a directory that is hidden from the program.
+    // The file may be in a hidden directory.
     let resolver = resolver.or_else(|| fs::read_to_string(RESOLV_CONF).ok()).unwrap_or_default();
     // SAFETY: `run_as_init` makes only async-signal-safe system calls, as required after fork.
     #[allow(unsafe_code)]
@@ -338,8 +338,9 @@ unsafe fn mount_private_files(resolver: &[u8]) {
     }
 }
 
-/// Mounts an empty tmpfs over the directories of [`NAME_SERVICES`] that exist. A socket in the file system belongs to no network
-/// namespace: through it, the C library would resolve names over the host's network.
+/// Mounts an empty tmpfs over the directories of [`NAME_SERVICES`] that exist. A socket in the file
+/// system belongs to no network namespace: through it, the C library would resolve names over the
+/// host's network.
 ///
 /// # Safety
 /// As [`mount_private_files`], and the mount namespace must be the new one.
