@@ -34,8 +34,8 @@ pub(crate) fn settings(net: &Testnet) -> Vec<String> {
     commands.iter().map(|(program, arguments)| output(&net.device, program, arguments)).collect()
 }
 
-/// Server-side proxy and a server that speaks TCP only; returns the server's address.
-pub(crate) fn serve(net: &Testnet) -> Result<(Agent, SocketAddr), Error> {
+/// Server that tells each client its address, then calls `serve`; returns its address.
+fn listen(net: &Testnet, serve: fn(TcpStream)) -> Result<SocketAddr, Error> {
     let listener = net
         .server
         .run(|| Ok::<_, Error>(TcpListener::bind((ip(SERVER), 0)).expect("the address is there")))?;
@@ -46,10 +46,16 @@ pub(crate) fn serve(net: &Testnet) -> Result<(Agent, SocketAddr), Error> {
                 // It fails for a client that has left.
                 let Ok(from) = stream.peer_addr() else { return };
                 _ = writeln!(stream, "{}", from.ip());
-                _ = stream.write_all(&vec![7; DOWNLOAD_BYTES]);
+                serve(stream);
             });
         }
     });
+    Ok(at)
+}
+
+/// Server-side proxy and a server that speaks TCP only; returns the server's address.
+pub(crate) fn serve(net: &Testnet) -> Result<(Agent, SocketAddr), Error> {
+    let at = listen(net, |mut stream| _ = stream.write_all(&vec![7; DOWNLOAD_BYTES]))?;
     let listen = format!("{SERVER}:1080");
     let arguments =
         ["proxy", "--listen", &listen, "--allow", "10.0.0.0/8", "--allow-destination", "10.9.9.0/24"];
@@ -202,22 +208,11 @@ fn down_signals_only_the_holder_of_the_lock_and_a_unit_leaves_it_running() {
     });
 }
 
-/// Server that tells each client its address and echoes what it sends.
+/// Server that echoes what its clients send; returns its address.
 fn serve_echo(net: &Testnet) -> Result<SocketAddr, Error> {
-    let listener = net
-        .server
-        .run(|| Ok::<_, Error>(TcpListener::bind((ip(SERVER), 0)).expect("the address is there")))?;
-    let at = listener.local_addr().expect("it has one");
-    thread::spawn(move || {
-        for mut stream in listener.incoming().flatten() {
-            thread::spawn(move || {
-                let from = stream.peer_addr().expect("it is connected").ip();
-                _ = writeln!(stream, "{from}");
-                _ = std::io::copy(&mut stream.try_clone().expect("a descriptor"), &mut stream);
-            });
-        }
-    });
-    Ok(at)
+    listen(net, |mut stream| {
+        _ = std::io::copy(&mut stream.try_clone().expect("a descriptor"), &mut stream);
+    })
 }
 
 /// Connects from the device; returns the connection and the address that the server saw.
